@@ -19,7 +19,7 @@ inline constexpr char kTryAgain[] = "castscope-try-again";
 
 // A batch is cut before it gets this large; the collector refuses a larger message.
 inline constexpr int kLargestMessageBytes = 16 << 20;
-// What a relay takes of a collector. It is what gRPC's clients take if they are not told otherwise.
+// A relay refuses a larger message of a collector. gRPC's clients have this limit by default.
 inline constexpr int kLargestAnswerBytes = 4 << 20;
 // 16384 events are 60 KB packed and 1 MB unpacked.
 inline constexpr std::uint32_t kMostEventsInMessageBlock = 1u << 16;

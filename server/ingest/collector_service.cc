@@ -150,7 +150,7 @@ grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) 
     message.mutable_refusal()->set_refusal_reason(refused.reason);
     message.mutable_refusal()->set_sentence(sentence);
     stream->Write(message);
-    // What was wrong with a token the door tells, of each machine now and then.
+    // The door logs wrong tokens itself, and limits how many lines one machine causes.
     if (refused_) refused_(refused.reason == v1::REFUSAL_REASON_TOKEN ? "" : sentence);
   }
   // absl's codes are gRPC's.

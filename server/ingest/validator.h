@@ -112,7 +112,8 @@ class RunValidator {
   bool knows(const std::string& process_key) const;
   Verdict apply(const v1::Batch& batch, store::RunSink& sink, bool take_events = true);
   const RunSums& sums() const { return sums_; }
-  // Of all processes together; 0 = as many as any run may have. A process that sends more is rejected.
+  // The most bytes of definitions that all processes of the run may send together; 0 = the limit of every run. The
+  // validator rejects a process that sends more.
   void bound_definitions(std::uint64_t bytes) { sums_.bound_definitions(bytes); }
 
  private:

@@ -165,8 +165,8 @@ def test_a_file_of_tokens_that_is_wrong_changes_nothing(wire, guarded, tokens):
     whole_run(wire, guarded.address, "one", "to send")
 
 
-def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded, tokens):
-    """The token is replaced while the job runs: first it is refused, then its file has the new one."""
+def start_waiting_job(castscope, guarded):
+    """A job that the collector has begun to take, the file of its token, and where the collector's metrics are."""
     secret = castscope.folder / "secret"
     secret.write_text("to send\n")
     secret.chmod(0o600)
@@ -175,6 +175,12 @@ def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded,
                            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     metrics = guarded.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
     guarded.read_log_until("sent by training")
+    return job, secret, metrics
+
+
+def test_a_running_job_sends_the_token_that_its_file_has_now(castscope, guarded, tokens):
+    """The token is replaced while the job runs: first it is refused, then its file has the new one."""
+    job, secret, metrics = start_waiting_job(castscope, guarded)
     tokens.write(entry("training", "newer", "send"))
     guarded.server.send_signal(signal.SIGHUP)
     guarded.read_log_until("audit: a wrong token came from")
@@ -222,14 +228,7 @@ def test_what_a_job_does_without_its_token_waits_for_it(castscope, replayed, gua
 
 
 def test_a_token_that_is_put_back_lets_running_jobs_in_again(castscope, guarded, tokens):
-    secret = castscope.folder / "secret"
-    secret.write_text("to send\n")
-    secret.chmod(0o600)
-    job = subprocess.Popen([str(castscope.program), "run", "--collector", guarded.address, "--token-file", str(secret),
-                            "--", "sh", "-c", "read line"], cwd=castscope.folder, env=clean_environment(),
-                           stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    metrics = guarded.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
-    guarded.read_log_until("sent by training")
+    job, _, metrics = start_waiting_job(castscope, guarded)
     tokens.write(entry("training", "to send", "see"))
     guarded.server.send_signal(signal.SIGHUP)
     guarded.read_log_until("audit: a token of training, which may not send, came from")

@@ -133,8 +133,8 @@ ANSWERS = {"endless": (b"", endless), "bomb": (header(b"grpc-encoding", b"deflat
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_answer_that_no_collector_gives_costs_a_recorder_little_memory(castscope, answer):
-    collector = HostileCollector(*ANSWERS[answer])
     """Each try of the recorder begins when it is done with the answer to the one before."""
+    collector = HostileCollector(*ANSWERS[answer])
     job = subprocess.Popen([str(castscope.program), "run", "--collector", collector.address, "--", "cat"],
                            cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True)

@@ -29,9 +29,9 @@ namespace castscope::ingest {
 
 // Where a connection comes from.
 struct Origin {
-  // As gRPC names it, but for the escapes: "ipv4:192.0.2.1:4711". "" = over a Unix socket, where all have one name
+  // gRPC's name of the peer, without escapes: "ipv4:192.0.2.1:4711". "" = a Unix socket: gRPC gives all peers one name
   std::string peer = {};
-  std::string machine = {};  // "" = this one. Of IPv6 the network, of which a machine may have every address
+  std::string machine = {};  // "" = this machine. For IPv6 its /64 network: one machine may use all of its addresses
 };
 Origin origin_of(const sockaddr_storage& where);
 

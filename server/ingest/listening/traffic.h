@@ -17,8 +17,8 @@ class Traffic {
  public:
   std::atomic<std::uint64_t> streams = 0;  // of relays that were let in
 
-  // What relays had waiting when they came, and have not sent yet, by sender. Nobody can check what a relay says, so
-  // the senders' numbers are kept apart: a false one hides nothing of the others'.
+  // The bytes that relays said were waiting when they connected, less what they have sent since, by sender. Nobody can
+  // check what a relay says, so the senders' numbers are kept apart: a false one hides nothing of the others'.
   std::map<std::string, std::uint64_t> backlog_bytes() const {
     const std::lock_guard lock(mutex_);
     return backlog_bytes_;
