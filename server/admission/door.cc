@@ -43,11 +43,12 @@ void Door::change(Tokens tokens) {
   auto changed = std::make_shared<const Tokens>(std::move(tokens));
   const std::lock_guard lock(mutex_);
   tokens_ = std::move(changed);
+  changed_.notify_all();
 }
 
 absl::StatusOr<Guest> Door::admit(const std::string& authorization, Role role, const std::string& peer,
                                   const std::function<bool()>& gone) {
-  const std::shared_ptr<const Tokens> tokens = this->tokens();
+  std::shared_ptr<const Tokens> tokens = this->tokens();
   if (tokens->empty()) return Guest();
   absl::string_view given = authorization;
   if (!absl::ConsumePrefix(&given, "Bearer ")) {
@@ -56,13 +57,15 @@ absl::StatusOr<Guest> Door::admit(const std::string& authorization, Role role, c
         "the collector asks for a token and was given none: set CASTSCOPE_TOKEN_FILE or CASTSCOPE_TOKEN; an older "
         "castscope sends it in a way that is not taken any more");
   }
-  const Token* const token = tokens->find(digest_of({given.data(), given.size()}));
-  if (token == nullptr) {
+  const std::string digest = digest_of({given.data(), given.size()});
+  if (tokens->find(digest) == nullptr) {
     tell("a wrong token came from ", peer);
-    wait_slowly(gone);
+    tokens = wait_for(digest, gone);
+  }
+  const Token* const token = tokens != nullptr ? tokens->find(digest) : nullptr;
+  if (token == nullptr)
     return absl::UnauthenticatedError(
         "the collector does not know the token that was sent: see CASTSCOPE_TOKEN_FILE and CASTSCOPE_TOKEN");
-  }
   if (is_over(*token)) {
     tell(absl::StrCat("a token of ", token->name, " whose time is over came from "), peer);
     return absl::UnauthenticatedError(absl::StrCat("the time of this token (", token->name,
@@ -83,13 +86,16 @@ bool Door::still_admits(const Guest& guest, Role role) const {
   return token != nullptr && token->allows(role) && !is_over(*token);
 }
 
-void Door::wait_slowly(const std::function<bool()>& gone) {
+std::shared_ptr<const Tokens> Door::wait_for(const std::string& digest, const std::function<bool()>& gone) {
   std::unique_lock lock(mutex_);
-  if (waiting_ >= kMostWaiting) return;
-  ++waiting_;
-  const Clock::time_point end = Clock::now() + kSlowness;
-  while (!stopped_ && Clock::now() < end && !gone()) changed_.wait_for(lock, kLook);
-  --waiting_;
+  const auto is_known = [&] { return tokens_->find(digest) != nullptr; };
+  if (waiting_ < kMostWaiting) {
+    ++waiting_;
+    const Clock::time_point end = Clock::now() + kSlowness;
+    while (!stopped_ && !is_known() && Clock::now() < end && !gone()) changed_.wait_for(lock, kLook);
+    --waiting_;
+  }
+  return is_known() ? tokens_ : nullptr;
 }
 
 void Door::tell(const std::string& what, const std::string& peer) {

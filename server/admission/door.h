@@ -36,8 +36,9 @@ class Door {
   bool asks() const;  // for a token
 
   // `authorization` is what the peer gave under kKey. Waits a second before it refuses a wrong token; `gone` is asked
-  // meanwhile whether the caller has gone. UNAUTHENTICATED: no token, a wrong one, or one whose time is over;
-  // PERMISSION_DENIED: the token is right and does not allow that.
+  // meanwhile whether the caller has gone. Who comes with a token that becomes a right one meanwhile is let in: tokens
+  // are replaced a moment before the collector learns of it. UNAUTHENTICATED: no token, a wrong one, or one whose time
+  // is over; PERMISSION_DENIED: the token is right and does not allow that.
   absl::StatusOr<Guest> admit(const std::string& authorization, Role role, const std::string& peer,
                               const std::function<bool()>& gone);
   // Returns false once the token by which a guest was let in was removed, has run out, or lost the role. Each message
@@ -50,7 +51,8 @@ class Door {
 
  private:
   static constexpr int kMostWaiting = 64;  // each holds a thread; more than these are answered at once
-  void wait_slowly(const std::function<bool()>& gone);
+  // Returns the tokens that have this one, if any has it in time; null otherwise.
+  std::shared_ptr<const Tokens> wait_for(const std::string& digest, const std::function<bool()>& gone);
   void tell(const std::string& what, const std::string& peer);
   std::shared_ptr<const Tokens> tokens() const;
 

@@ -78,5 +78,20 @@ TEST_F(DoorTest, AWrongTokenIsAnsweredSlowly) {
   waiting.join();
 }
 
+// Who replaces a token tells the collector and uses it at once: the collector may not have read it yet.
+TEST_F(DoorTest, ATokenThatBecomesRightMeanwhileIsLetIn) {
+  Tokens next = known();
+  next.add({.name = "next", .digest = digest_of("newer"), .may = {Role::kSend}});
+  int looks = 0;
+  std::thread changing;
+  const absl::StatusOr<Guest> guest = door_.admit("Bearer newer", Role::kSend, "peer", [&] {
+    if (++looks == 1) changing = std::thread([&] { door_.change(next); });  // as soon as it waits
+    return false;
+  });
+  changing.join();
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  EXPECT_EQ(guest->name, "next");
+}
+
 }  // namespace
 }  // namespace castscope::admission

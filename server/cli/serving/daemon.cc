@@ -197,7 +197,7 @@ void Daemon::run_until_stopped() {
                                        : "SIGHUP came: the tokens are read again; other settings need a restart");
     }
     try {
-      tokens_.look_again(*door_);
+      tokens_.look_again([this](const admission::Tokens& tokens) { door_->change(tokens); });
       server_->end_unwelcome();
       look_after_runs();
     } catch (const std::bad_alloc&) {

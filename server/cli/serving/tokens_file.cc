@@ -9,41 +9,45 @@
 namespace castscope::cli {
 namespace {
 
-bool is_same(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mode == b.st_mode &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+std::string found_in(const absl::StatusOr<std::string>& text) {
+  return text.ok() ? *text : std::string(text.status().message());
 }
 
 }  // namespace
 
-bool TokensFile::has_changed() {
-  struct stat now {};
-  if (stat(file_.c_str(), &now) != 0) now = {};  // it is gone: that is told once, too
-  return !is_same(std::exchange(read_, now), now);
-}
-
-absl::StatusOr<admission::Tokens> TokensFile::read() {
-  admission::Tokens tokens;
-  if (!file_.empty()) {
-    (void)has_changed();  // before it is read: what is written meanwhile is seen at the next look
-    absl::StatusOr<admission::Tokens> known = admission::Tokens::read(file_);
-    if (!known.ok()) return known;
-    tokens = *std::move(known);
-  }
-  if (!token_.empty())
-    tokens.add({.name = "the-one-token", .digest = admission::digest_of(token_), .may = {admission::Role::kSend}});
+absl::StatusOr<admission::Tokens> TokensFile::tokens_of(const absl::StatusOr<std::string>& text) const {
+  if (!text.ok()) return text.status();
+  absl::StatusOr<admission::Tokens> tokens =
+      file_.empty() ? admission::Tokens() : admission::Tokens::parse(*text, file_);
+  if (tokens.ok() && !token_.empty())
+    tokens->add({.name = "the-one-token", .digest = admission::digest_of(token_), .may = {admission::Role::kSend}});
   return tokens;
 }
 
-void TokensFile::look_again(admission::Door& door) {
-  if (file_.empty() || !has_changed()) return;
-  absl::StatusOr<admission::Tokens> tokens = read();
-  if (!tokens.ok()) {
+absl::StatusOr<admission::Tokens> TokensFile::read() {
+  if (file_.empty()) return tokens_of("");
+  const absl::StatusOr<std::string> text = admission::Tokens::read(file_);
+  found_ = found_in(text);
+  return tokens_of(text);
+}
+
+// By its text, and not by its time, size and number: within one tick of the kernel's clock a file can be written twice,
+// or another one of the same size may get its number. And what was in the way may pass and leave the file as it is,
+// such as a want of descriptors.
+void TokensFile::look_again(const std::function<void(const admission::Tokens&)>& take) {
+  if (file_.empty()) return;
+  const absl::StatusOr<std::string> text = admission::Tokens::read(file_);
+  std::string found = found_in(text);
+  if (found == found_) return;
+  const absl::StatusOr<admission::Tokens> tokens = tokens_of(text);
+  if (tokens.ok()) {
+    take(*tokens);
+    log::write(log::Level::kInfo, absl::StrCat("audit: the tokens were read again from ", file_),
+               {{"audit", "tokens"}});
+  } else {
     log::error(absl::StrCat(tokens.status().message(), "; the tokens before it stay in use"));
-    return;
   }
-  door.change(*std::move(tokens));
-  log::write(log::Level::kInfo, absl::StrCat("audit: the tokens were read again from ", file_), {{"audit", "tokens"}});
+  found_ = std::move(found);  // last: what there was no memory for is done at the next look
 }
 
 }  // namespace castscope::cli

@@ -1,14 +1,12 @@
-// The tokens of a collector: those of its file and the one of its command line. The file is read again when it was
-// changed, so that tokens are replaced without a restart. For use by one thread.
+// The tokens of a collector: those of its file and the one of its command line. The file is read again while the
+// collector runs, so that tokens are replaced without a restart. For use by one thread.
 #pragma once
 
-#include <sys/stat.h>
-
-#include <memory>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/admission/door.h"
+#include "server/admission/tokens.h"
 #include "server/cli/serving/serve_config.h"
 
 namespace castscope::cli {
@@ -19,15 +17,15 @@ class TokensFile {
   explicit TokensFile(const ServeConfig& config) : file_(config.tokens), token_(config.token) {}
 
   absl::StatusOr<admission::Tokens> read();
-  // Gives the door the tokens of the file if it was changed since the last reading. What is wrong with it is logged
-  // once, and the tokens before stay.
-  void look_again(admission::Door& door);
+  // Gives the tokens of the file to `take` if it has another text than at the last look. What is wrong with it is
+  // logged once, and the tokens before stay.
+  void look_again(const std::function<void(const admission::Tokens&)>& take);
 
  private:
-  bool has_changed();
+  absl::StatusOr<admission::Tokens> tokens_of(const absl::StatusOr<std::string>& text) const;
 
   const std::string file_, token_;
-  struct stat read_ {};
+  std::string found_;  // at the last look: the text of the file, or why it could not be read
 };
 
 }  // namespace castscope::cli
