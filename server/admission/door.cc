@@ -76,7 +76,7 @@ absl::StatusOr<Guest> Door::admit(const std::string& authorization, Role role, c
     tell(absl::StrCat("a token of ", token->name, ", which may not ", word_of(role), ", came from "), peer);
     return absl::PermissionDeniedError(absl::StrCat("this token (", token->name, ") may not ", word_of(role)));
   }
-  return Guest{.name = token->name, .digest = token->digest, .quotas = token->quotas};
+  return Guest{.name = token->name, .digest = token->digest};
 }
 
 bool Door::still_admits(const Guest& guest, Role role) const {

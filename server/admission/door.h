@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,7 +19,6 @@ namespace castscope::admission {
 struct Guest {
   std::string name = {};    // of the token; "" = no token is asked for
   std::string digest = {};  // of the token
-  std::optional<Quotas> quotas = {};
 };
 
 // Thread-safe.

@@ -126,7 +126,7 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
   // A run without a key belongs to whoever has a token of that name.
   if (opening->owner.empty() && !guest.name.empty())
     opening->owner = admission::digest_of(absl::StrCat("sender ", guest.name));
-  opening->quotas = guest.quotas;
+  opening->token = guest.digest;
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
   const std::shared_ptr<Run> run = runs_.find_or_add(*opening);
@@ -236,7 +236,7 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
       status = run.goodbye(relay, message.goodbye(), reply);
       break;
     case v1::RelayMessage::kAsk:
-      run.ask(relay, reply);
+      status = run.ask(relay, reply);
       break;
     case v1::RelayMessage::kHello:
       return not_taken(

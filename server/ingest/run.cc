@@ -46,6 +46,7 @@ absl::Status Run::give_up(const absl::Status& why) {
     relay.rejections_told = 0;
   }
   remembered_ = false;
+  quota_told_.clear();
   given_up_ = true;
   ++life_;
   uncommitted_ = 0;
@@ -86,21 +87,40 @@ absl::Status Run::commit() {
   return absl::OkStatus();
 }
 
-void Run::answer(Relay& relay, Reply* reply) const {
+absl::Status Run::answer(Relay& relay, Reply* reply) {
+  if (absl::Status status = tell_hold(relay, reply); !status.ok()) return status;
   reply->send = true;
   reply->watched = keeper_->watched && keeper_->watched(opening_.id);
   reply->durable = relay.durable;
   reply->said_goodbye = relay.done();
-  reply->hold_events = events_wanted().how != EventsWanted::How::kAll;
   reply->rejections.assign(relay.rejections.begin() + static_cast<std::ptrdiff_t>(relay.rejections_told),
                            relay.rejections.end());
   relay.rejections_told = relay.rejections.size();
+  return absl::OkStatus();
+}
+
+// The file says why before a relay is told: what is dropped then has its sentence, whatever comes next, such as other
+// quotas or the collector's end.
+absl::Status Run::tell_hold(const Relay& relay, Reply* reply) {
+  if (sink_ == nullptr || relay.done() || relay.said.relay.empty()) return absl::OkStatus();
+  const EventsWanted wanted = events_wanted();
+  if (wanted.how == EventsWanted::How::kAll) return absl::OkStatus();
+  if (wanted.why != quota_told_) {
+    absl::Status status = note_quota(wanted);
+    if (status.ok()) status = commit();
+    if (!status.ok()) return status;
+    note_news();
+  }
+  reply->hold_events = true;
+  return absl::OkStatus();
 }
 
 // A run belongs to whoever began it, and one without a key to everybody.
 absl::Status Run::may_send(const RunOpening& opening, const std::string& id, Clock::time_point now) {
   if (!opened_) opening_ = opening;
   if (!opening_.owner.empty() && opening.owner != opening_.owner) return another_senders(opening_.id);
+  opening_.sender = opening.sender, opening_.token = opening.token;
+  if (opened_ && keeper_->let_in) keeper_->let_in(opening_);
   if (!opened_)
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   absl::Status status = still_open(id, now);
@@ -141,7 +161,8 @@ absl::Status Run::let_in(const RunOpening& opening, const std::string& id, std::
     tell_refused(reply->out_of_order);
   } else {
     relay.rejections_told = 0;  // rejections sent in a broken stream may not have arrived
-    if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
+    if (relay.durable > 0 || !relay.rejections.empty())
+      if (absl::Status status = answer(relay, reply); !status.ok()) return status;
   }
   if (all_done()) close(true);  // it was opened only to see how far the relays are in it
   return absl::OkStatus();
@@ -286,7 +307,7 @@ absl::Status Run::take_batch(const std::string& id, const v1::Batch& batch, Repl
     if (uncommitted_ > 0) {
       if (absl::Status status = commit(); !status.ok()) return status;
     }
-    answer(relay, reply);
+    return answer(relay, reply);
   }
   return absl::OkStatus();
 }
@@ -311,8 +332,7 @@ absl::Status Run::take_goodbye(const std::string& id, const v1::Goodbye& goodbye
     if (absl::Status status = commit(); !status.ok()) return status;
     if (all_done()) close(true);
   }
-  answer(relay, reply);
-  return absl::OkStatus();
+  return answer(relay, reply);
 }
 
 absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye, store::RelayState* said) {

@@ -51,7 +51,7 @@ class Run {
   void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
-  void ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
+  absl::Status ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
   // A message of the relay was refused for what it is, whatever its number: the file says so.
   void refused(const std::string& relay, const std::string& sentence);
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
@@ -110,9 +110,10 @@ class Run {
   bool all_done() const;
   void tell_gaps();
   void close(bool farewell);
-  void answer(Relay& relay, Reply* reply) const;
+  absl::Status answer(Relay& relay, Reply* reply);
+  absl::Status tell_hold(const Relay& relay, Reply* reply);
 
-  RunOpening opening_;  // of the first hello, once the run was opened
+  RunOpening opening_;  // of the first hello, once the run was opened; the sender is the latest one
   const RunKeeper* const keeper_;
   std::mutex mutex_;
   std::shared_ptr<store::RunSink> sink_;  // null: the run is not open

@@ -47,9 +47,8 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
   return with_memory([&] { return take_goodbye(id, goodbye, reply); });
 }
 
-void Run::ask(const std::string& id, Reply* reply) {
-  std::lock_guard lock(mutex_);
-  answer(relays_[id], reply);
+absl::Status Run::ask(const std::string& id, Reply* reply) {
+  return with_memory([&] { return answer(relays_[id], reply); });
 }
 
 void Run::refused(const std::string& id, const std::string& sentence) {

@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/admission/tokens.h"
 #include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
@@ -24,10 +22,10 @@ struct RunOpening {
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
   std::string checkout = {};
-  std::string owner = {};                        // the digest of the run's key; "" = it has none
-  std::string sender = {};                       // whose token the first relay gave; "" = no token was asked for
-  std::optional<admission::Quotas> quotas = {};  // of that token; nothing = it has none of its own
-  bool no_source = false;                        // no line of its source is to be read
+  std::string owner = {};   // the digest of the run's key; "" = it has none
+  std::string sender = {};  // whose token the latest relay gave; "" = no token was asked for, or none has come yet
+  std::string token = {};   // the digest of that token
+  bool no_source = false;   // no line of its source is to be read
 };
 
 struct RunClosing {
@@ -68,6 +66,10 @@ struct RunKeeper {
   // up. Of an error that passes the relay is told, and tries again. UNAUTHENTICATED means that the run is another
   // sender's.
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
+  // A relay was let in to a run that had been opened before, perhaps by an earlier collector, who knew another token:
+  // `sender` and `token` are those of this relay now. Called before anything is taken of it. An empty function is not
+  // called.
+  std::function<void(const RunOpening&)> let_in = {};
   // Something was taken, for the first time since open(): if the run had ended before, it goes on. An empty function is
   // not called.
   std::function<void(const std::string& run_id)> goes_on = {};

@@ -145,6 +145,27 @@ TEST_F(RunRestartTest, WhoeverKeepsTheRunLearnsOnceThatItGoesOn) {
   EXPECT_EQ(gone_on_, 1);
 }
 
+// The file does not say whose the run is.
+TEST_F(RunRestartTest, WhoeverKeepsTheRunLearnsByWhichTokenItsRelaysCome) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5}};
+  table_.take_up({.id = "run"});
+  const auto come = [this](const std::string& relay, const std::string& token) {
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().attach({.id = "run", .sender = "team", .token = token}, relay, 0, &reply).ok());
+  };
+  come("a", "first");
+  come("b", "second");
+  EXPECT_THAT(let_in_, testing::ElementsAre("team by first", "team by second"));
+}
+
+TEST_F(RunRestartTest, WhoDoesNotOwnTheRunIsNotItsSender) {
+  sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5}};
+  table_.take_up({.id = "run", .owner = "key"});
+  ingest::Run::Reply reply;
+  EXPECT_FALSE(run().attach({.id = "run", .owner = "other", .sender = "team"}, "b", 0, &reply).ok());
+  EXPECT_THAT(let_in_, IsEmpty());
+}
+
 TEST_F(RunRestartTest, AProcessKeepsItsIdentityOverARestart) {
   sink_->earlier_life_of_run = {.relays = {{.relay = "a", .acknowledged = 1}},
                                 .processes = {{.key = "host/1/1/0", .host = "elsewhere", .pid = 1, .start_ticks = 1}},

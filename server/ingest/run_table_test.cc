@@ -26,7 +26,7 @@ TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
   apply("a", Batch().sequence(2));
   watched_ = "run";
   ingest::Run::Reply reply;
-  run().ask("a", &reply);
+  EXPECT_TRUE(run().ask("a", &reply).ok());
   EXPECT_TRUE(reply.send);
   EXPECT_TRUE(reply.watched);
   EXPECT_EQ(reply.durable, 1u);

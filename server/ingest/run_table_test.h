@@ -23,10 +23,12 @@ class RunTableTest : public testing::Test {
               if (!can_open_.ok()) return can_open_;
               return sink_;
             },
+            .let_in = [this](const RunOpening& run) { let_in_.push_back(run.sender + " by " + run.token); },
             .goes_on = [this](const std::string&) { ++gone_on_; },
             .give_up = [this](const std::string&, const absl::Status&) { ++given_up_; },
             .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); },
-            .watched = [this](const std::string& run) { return run == watched_; }};
+            .watched = [this](const std::string& run) { return run == watched_; },
+            .events_wanted = [this](const std::string&) { return wanted_; }};
   }
   ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
   ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
@@ -57,6 +59,8 @@ class RunTableTest : public testing::Test {
   int opened_ = 0, gone_on_ = 0, given_up_ = 0;
   std::vector<RunClosing> closings_;
   std::string watched_;  // run
+  EventsWanted wanted_;
+  std::vector<std::string> let_in_;  // "SENDER by TOKEN"
   RunTable table_{keeper()};
 };
 

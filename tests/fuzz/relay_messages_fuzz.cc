@@ -27,7 +27,7 @@ class FuzzedCollector {
     if (run_ == nullptr) return;
     if (message.has_batch()) status = run_->apply(relay_, message.batch(), &reply);
     if (message.has_goodbye()) status = run_->goodbye(relay_, message.goodbye(), &reply);
-    if (message.has_ask()) run_->ask(relay_, &reply);
+    if (message.has_ask()) status = run_->ask(relay_, &reply);
     CASTSCOPE_PROMISE(status.ok(), "a run whose sink takes everything can be kept");
     check(reply);
     if (!reply.out_of_order.empty()) leave();

@@ -103,7 +103,7 @@ class RelayedJob {
     while (const relay::Outbox::Message message = outbox_.next()) {
       reply = {};
       if (message->has_batch()) EXPECT_TRUE(run.apply(name_, message->batch(), &reply).ok());
-      if (message->has_ask()) run.ask(name_, &reply);
+      if (message->has_ask()) EXPECT_TRUE(run.ask(name_, &reply).ok());
       EXPECT_EQ(reply.out_of_order, "");
       v1::Ack ack;
       ack.set_sequence(reply.durable);

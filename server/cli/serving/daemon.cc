@@ -118,12 +118,13 @@ absl::Status Daemon::listen() {
   lock_ = *std::move(lock);
   absl::StatusOr<admission::Tokens> tokens = tokens_.read();
   if (!tokens.ok()) return tokens.status();
-  door_ = std::make_shared<admission::Door>(*std::move(tokens), [this](const std::string& sentence) {
+  door_ = std::make_shared<admission::Door>(*tokens, [this](const std::string& sentence) {
     ++metrics_.wrong_tokens;
     log::write(log::Level::kWarning, absl::StrCat("audit: ", sentence), {{"audit", "token"}});
   });
   if (!config_.web.empty()) runs_ = std::make_shared<web::Runs>();
   shelf_ = std::make_unique<RunShelf>(config_, runs_, &metrics_);
+  shelf_->change_tokens(*tokens);
   ingest::Options options = listen_options(config_, door_);
   options.traffic = traffic_;
   options.refused = [this](const std::string& sentence) {
@@ -197,7 +198,11 @@ void Daemon::run_until_stopped() {
                                        : "SIGHUP came: the tokens are read again; other settings need a restart");
     }
     try {
-      tokens_.look_again([this](const admission::Tokens& tokens) { door_->change(tokens); });
+      // The quotas first: nobody is let in by a token whose quotas are not known.
+      tokens_.look_again([this](const admission::Tokens& tokens) {
+        shelf_->change_tokens(tokens);
+        door_->change(tokens);
+      });
       server_->end_unwelcome();
       look_after_runs();
     } catch (const std::bad_alloc&) {

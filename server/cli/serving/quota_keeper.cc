@@ -1,6 +1,7 @@
 #include "server/cli/serving/quota_keeper.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,20 +27,72 @@ double megabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6;
 QuotaKeeper::QuotaKeeper(admission::Quotas usual, std::function<std::uint64_t(const std::string&)> bytes_of)
     : usual_(usual), bytes_of_(std::move(bytes_of)) {}
 
+admission::Quotas QuotaKeeper::quotas_of(const std::string& token, const admission::Quotas& otherwise) const {
+  const admission::Token* const known = tokens_.find(token);
+  return known != nullptr ? known->quotas.value_or(usual_) : otherwise;
+}
+
+void QuotaKeeper::change(admission::Tokens tokens, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  tokens_ = std::move(tokens);
+  std::set<std::string> changed;  // senders; all runs of one share what it may send
+  for (auto& [id, run] : runs_) {
+    const admission::Quotas quotas = quotas_of(run.token, run.quotas);
+    const bool is_other = quotas.events_per_second != run.quotas.events_per_second;
+    if (is_other && changed.insert(run.sender).second) change_rate(senders_[run.sender], run.quotas, quotas, now);
+    run.quotas = quotas;
+  }
+}
+
+// What it has saved or owes is reckoned with the rate that held until now. A debt is paid off in as much time as before
+// at most: what came under a large quota does not silence the sender for hours under a small one.
+void QuotaKeeper::change_rate(Sender& sender, const admission::Quotas& from, const admission::Quotas& to,
+                              Clock::time_point now) {
+  if (from.events_per_second == 0 || to.events_per_second == 0) {
+    sender.events_left = 0, sender.filled_at = {};
+    return;
+  }
+  fill(sender, from, now);
+  if (sender.events_left < 0 && to.events_per_second < from.events_per_second)
+    sender.events_left *= static_cast<double>(to.events_per_second) / static_cast<double>(from.events_per_second);
+}
+
+void QuotaKeeper::belongs_to(const ingest::RunOpening& opening, Run& run) {
+  if (run.sender != opening.sender) leave(opening.id, run);
+  run.quotas = quotas_of(opening.token, opening.token == run.token ? run.quotas : usual_);
+  run.sender = opening.sender, run.token = opening.token;
+}
+
 void QuotaKeeper::opened(const ingest::RunOpening& run) {
   const std::lock_guard lock(mutex_);
-  Run& known = runs_[run.id];
-  known.sender = run.sender;
-  known.quotas = run.quotas.value_or(usual_);
+  belongs_to(run, runs_.try_emplace(run.id, Run{.quotas = usual_}).first->second);
+}
+
+void QuotaKeeper::let_in(const ingest::RunOpening& run) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = runs_.find(run.id); known != runs_.end()) belongs_to(run, known->second);
+}
+
+void QuotaKeeper::leave(const std::string& run_id, const Run& run) {
+  if (const auto sender = senders_.find(run.sender); sender != senders_.end())
+    std::erase(sender->second.open_runs, run_id);
 }
 
 void QuotaKeeper::closed(const std::string& run_id) {
   const std::lock_guard lock(mutex_);
   const auto run = runs_.find(run_id);
   if (run == runs_.end()) return;
-  if (const auto sender = senders_.find(run->second.sender); sender != senders_.end())
-    sender->second.open_runs.erase(run_id);
+  leave(run_id, run->second);
   runs_.erase(run);
+}
+
+// Where there are more runs than places since these became fewer, those that have sent the longest keep theirs.
+bool QuotaKeeper::has_place(const std::string& run_id, Sender& sender, std::uint64_t places) {
+  const auto found = std::ranges::find(sender.open_runs, run_id);
+  const auto before = static_cast<std::uint64_t>(found - sender.open_runs.begin());
+  if (before >= places) return false;
+  if (found == sender.open_runs.end()) sender.open_runs.push_back(run_id);
+  return true;
 }
 
 void QuotaKeeper::fill(Sender& sender, const admission::Quotas& quotas, Clock::time_point now) {
@@ -79,15 +132,12 @@ ingest::EventsWanted QuotaKeeper::events_of(const std::string& run_id, Run& run,
     if (static_cast<double>(run.bytes) >= kNearTheBound * static_cast<double>(quotas.bytes_per_run))
       return {.how = How::kHold, .why = sentence};
   }
-  if (quotas.open_runs > 0 && !sender.open_runs.contains(run_id)) {
-    if (sender.open_runs.size() >= quotas.open_runs)
-      return {.how = How::kHold,
-              .why = absl::StrCat("the collector takes the single events of ", quotas.open_runs, " runs of ",
-                                  who(run.sender),
-                                  " at once: while there were as many others, this one sent counts "
-                                  "alone")};
-    sender.open_runs.insert(run_id);
-  }
+  if (quotas.open_runs > 0 && !has_place(run_id, sender, quotas.open_runs))
+    return {
+        .how = How::kHold,
+        .why = absl::StrCat("the collector takes the single events of ", quotas.open_runs, " runs of ", who(run.sender),
+                            " at once: while there were as many others, this one sent counts "
+                            "alone")};
   if (quotas.events_per_second == 0) return {};
   fill(sender, quotas, now);
   if (sender.events_left > 0) return {};

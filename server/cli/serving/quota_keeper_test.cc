@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+
 namespace castscope::cli {
 namespace {
 
@@ -12,10 +15,17 @@ using testing::HasSubstr;
 
 class QuotaKeeperTest : public testing::Test {
  protected:
-  void opened(const std::string& id, const std::string& sender = "team", std::optional<admission::Quotas> own = {}) {
-    ingest::RunOpening run;
-    run.id = id, run.sender = sender, run.quotas = own;
-    keeper_.opened(run);
+  void opened(const std::string& id, const std::string& sender = "team", const std::string& token = "") {
+    keeper_.opened({.id = id, .sender = sender, .token = token});
+  }
+  void let_in(const std::string& id, const std::string& sender, const std::string& token = "") {
+    keeper_.let_in({.id = id, .sender = sender, .token = token});
+  }
+  // The tokens are now these, by digest.
+  void change(const std::map<std::string, std::optional<admission::Quotas>>& quotas) {
+    admission::Tokens tokens;
+    for (const auto& [digest, own] : quotas) tokens.add({.name = "team", .digest = digest, .quotas = own});
+    keeper_.change(tokens, now_);
   }
   How wanted(const std::string& id) {
     const ingest::EventsWanted answer = keeper_.wanted(id, now_);
@@ -79,10 +89,103 @@ TEST_F(QuotaKeeperTest, SoManyRunsSendEventsAtOnce) {
 }
 
 TEST_F(QuotaKeeperTest, ATokenMayHaveQuotasOfItsOwn) {
-  opened("a", "team", admission::Quotas());
+  change({{"own", admission::Quotas()}});
+  opened("a", "team", "own");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(taken("a", 1'000'000), 0ms);
   EXPECT_EQ(wanted("a"), How::kAll);
   EXPECT_EQ(wanted("unknown"), How::kAll);
+}
+
+TEST_F(QuotaKeeperTest, NewQuotasHoldForOpenRunsAtOnce) {
+  change({{"t", admission::Quotas{.events_per_second = 10'000}}});
+  opened("a", "team", "t");
+  EXPECT_EQ(taken("a", 50'000), 0ms);
+  change({{"t", admission::Quotas{.events_per_second = 1}}});
+  EXPECT_EQ(taken("a", 11), 1000ms) << "of 50,000 that were left, ten seconds of the new rate stay";
+  EXPECT_EQ(wanted("a"), How::kHold);
+  EXPECT_THAT(why_, HasSubstr("takes 1 single events a second"));
+  change({{"t", admission::Quotas{.events_per_second = 20}}});
+  now_ += 100ms;
+  EXPECT_EQ(wanted("a"), How::kAll) << "more holds at once, too";
+  change({{"t", std::nullopt}});
+  EXPECT_EQ(taken("a", 101), 1000ms) << "the collector's own are what a token without quotas has";
+}
+
+TEST_F(QuotaKeeperTest, AQuotaThatIsTakenOutEndsTheHolding) {
+  change({{"t", admission::Quotas{.events_per_second = 1, .bytes_per_run = 1000, .open_runs = 1}}});
+  opened("a", "team", "t");
+  opened("b", "team", "t");
+  EXPECT_EQ(wanted("a"), How::kAll);
+  EXPECT_EQ(wanted("b"), How::kHold);
+  taken("a", 1'000'000);
+  bytes_ = 1000;
+  now_ += 1s;
+  EXPECT_EQ(wanted("a"), How::kNone);
+  change({{"t", admission::Quotas()}});
+  EXPECT_EQ(wanted("a"), How::kAll);
+  EXPECT_EQ(wanted("b"), How::kAll);
+  EXPECT_EQ(taken("a", 1'000'000), 0ms);
+  EXPECT_EQ(keeper_.wanted("a", now_).most_definition_bytes, 0u);
+  change({{"t", admission::Quotas{.events_per_second = 10}}});
+  EXPECT_EQ(wanted("a"), How::kAll) << "what was owed is forgotten";
+}
+
+TEST_F(QuotaKeeperTest, ADebtOfALargeQuotaIsPaidInAsMuchTimeUnderASmallOne) {
+  change({{"t", admission::Quotas{.events_per_second = 1000}}, {"u", admission::Quotas{.events_per_second = 1000}}});
+  opened("a", "team", "t");
+  opened("b", "team", "u");
+  EXPECT_EQ(taken("a", 12'000), 2000ms);
+  change({{"t", admission::Quotas{.events_per_second = 1}}, {"u", admission::Quotas{.events_per_second = 1}}});
+  now_ += 1900ms;
+  EXPECT_EQ(wanted("a"), How::kHold);
+  now_ += 200ms;
+  EXPECT_EQ(wanted("a"), How::kAll) << "and all runs of a sender have one debt";
+}
+
+TEST_F(QuotaKeeperTest, OfFewerPlacesTheLongestKeepTheirs) {
+  change({{"t", admission::Quotas{.open_runs = 3}}});
+  for (const char* id : {"c", "b", "a"}) {
+    opened(id, "team", "t");
+    EXPECT_EQ(wanted(id), How::kAll);
+  }
+  change({{"t", admission::Quotas{.open_runs = 1}}});
+  EXPECT_EQ(wanted("a"), How::kHold);
+  EXPECT_EQ(wanted("b"), How::kHold);
+  EXPECT_EQ(wanted("c"), How::kAll);
+  keeper_.closed("c");
+  EXPECT_EQ(wanted("a"), How::kHold);
+  EXPECT_EQ(wanted("b"), How::kAll);
+  change({{"t", admission::Quotas{.open_runs = 2}}});
+  EXPECT_EQ(wanted("a"), How::kAll);
+}
+
+// As one that an earlier collector left open: its file does not say whose it is.
+TEST_F(QuotaKeeperTest, ARunIsOfWhoseTokenItsLatestRelayGave) {
+  change({{"t", admission::Quotas{.events_per_second = 1, .open_runs = 1}}});
+  opened("a", "");
+  EXPECT_EQ(taken("a", 900), 0ms);
+  let_in("a", "team", "t");
+  EXPECT_EQ(wanted("a"), How::kAll);
+  EXPECT_EQ(taken("a", 12), 2000ms);
+  EXPECT_EQ(wanted("a"), How::kHold);
+  opened("b", "team", "t");
+  EXPECT_EQ(wanted("b"), How::kHold) << "a has the place";
+  let_in("a", "others");
+  EXPECT_EQ(wanted("a"), How::kAll);
+  now_ += 3s;
+  EXPECT_EQ(wanted("b"), How::kAll) << "its place goes to another run";
+  let_in("unknown", "team", "t");
+  EXPECT_EQ(wanted("unknown"), How::kAll);
+}
+
+// The stream of such a run ends; a relay comes back by another token.
+TEST_F(QuotaKeeperTest, ATokenThatIsTakenOutFreesNoRun) {
+  change({{"t", admission::Quotas{.events_per_second = 1}}});
+  opened("a", "team", "t");
+  change({{"u", admission::Quotas()}});
+  EXPECT_EQ(taken("a", 11), 1000ms);
+  let_in("a", "team", "u");
+  EXPECT_EQ(taken("a", 1'000'000), 0ms);
 }
 
 }  // namespace

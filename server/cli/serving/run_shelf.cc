@@ -71,6 +71,7 @@ RunShelf::RunShelf(const ServeConfig& config, std::shared_ptr<web::Runs> viewed,
 ingest::RunKeeper RunShelf::keeper() {
   ingest::RunKeeper keeper;
   keeper.open = [this](const ingest::RunOpening& run) { return open(run); };
+  keeper.let_in = [this](const ingest::RunOpening& run) { let_in(run); };
   keeper.goes_on = [this](const std::string& id) { goes_on(id); };
   keeper.give_up = [this](const std::string& id, const absl::Status& why) { give_up(id, why); };
   keeper.close = [this](const std::string& id, const ingest::RunClosing& closing) { close(id, closing); };
@@ -203,6 +204,15 @@ void RunShelf::remove_what_is_over(const Retention& kept, std::int64_t now_ns) {
         log::Level::kInfo, run.run_id,
         absl::StrCat(" was removed, as the retention says: ", Output{run.stem}.run_file(), ", ", run.bytes, " bytes"));
   }
+}
+
+void RunShelf::let_in(const ingest::RunOpening& run) {
+  quotas_.let_in(run);
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(run.id);
+  if (found == open_.end() || found->second.run.sender == run.sender) return;
+  found->second.run.sender = run.sender;
+  log_of_run(log::Level::kInfo, run.id, absl::StrCat(" is sent by ", run.sender, " now"));
 }
 
 // The report of a run that had ended does not tell what comes now.

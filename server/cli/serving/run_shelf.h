@@ -33,6 +33,8 @@ class RunShelf {
 
   // What ingest calls.
   ingest::RunKeeper keeper();
+  // The collector's tokens are these now, and their quotas hold for open runs, too.
+  void change_tokens(const admission::Tokens& tokens) { quotas_.change(tokens); }
 
   std::vector<std::string> unreadable();
   // Runs that an earlier collector left open. A run that another castscope writes is not among them.
@@ -63,6 +65,7 @@ class RunShelf {
   absl::StatusOr<std::shared_ptr<store::RunSink>> reopen(const std::string& id, const Open& entry);
   absl::Status leaves_some(const std::string& sender) const;
   std::shared_ptr<store::RunSink> show(Open& entry, const std::shared_ptr<judging::RunJudge>& judge, bool known);
+  void let_in(const ingest::RunOpening& run);
   void goes_on(const std::string& id);
   void give_up(const std::string& id, const absl::Status& why);
   void close(const std::string& id, const ingest::RunClosing& closing);

@@ -50,6 +50,17 @@ TEST_F(RunShelfTest, ASenderGetsThreeQuartersOfThePlacesAndLeavesTheOthers) {
   EXPECT_GE(of_other, 2);
 }
 
+// What an earlier collector left open is nobody's until a relay comes for it.
+TEST_F(RunShelfTest, ARunThatWasTakenUpIsOneOfWhoeverSendsIt) {
+  const auto [many, sentence] = open_all_of("");
+  ASSERT_GE(many, 9);
+  const ingest::RunKeeper keeper = shelf_.keeper();
+  for (int i = 1; i <= many; ++i) keeper.let_in({.id = absl::StrCat("run-", i), .sender = "one"});
+  keeper.close("run-1", {});
+  EXPECT_THAT(std::string(open("one").message()), HasSubstr("the sender \"one\" has "));
+  EXPECT_TRUE(open("other").ok());
+}
+
 TEST_F(RunShelfTest, WithoutTokensTheOneSenderHasAllPlaces) {
   const auto [many, why] = open_all_of("");
   EXPECT_THAT(why, HasSubstr("may have"));
