@@ -61,6 +61,8 @@ void QuotaKeeper::belongs_to(const ingest::RunOpening& opening, Run& run) {
   if (run.sender != opening.sender) leave(opening.id, run);
   run.quotas = quotas_of(opening.token, opening.token == run.token ? run.quotas : usual_);
   run.sender = opening.sender, run.token = opening.token;
+  // In the order in which they began, and not in that in which they ask.
+  if (run.quotas.open_runs > 0) (void)has_place(opening.id, senders_[run.sender], run.quotas.open_runs);
 }
 
 void QuotaKeeper::opened(const ingest::RunOpening& run) {

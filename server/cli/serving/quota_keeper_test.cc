@@ -88,6 +88,12 @@ TEST_F(QuotaKeeperTest, SoManyRunsSendEventsAtOnce) {
   EXPECT_EQ(wanted("c"), How::kAll);
 }
 
+TEST_F(QuotaKeeperTest, WhichRunsSendEventsIsTheOrderInWhichTheyBegan) {
+  for (const char* id : {"a", "b", "c"}) opened(id);
+  EXPECT_EQ(wanted("c"), How::kHold) << "although it asks first";
+  EXPECT_EQ(wanted("a"), How::kAll);
+}
+
 TEST_F(QuotaKeeperTest, ATokenMayHaveQuotasOfItsOwn) {
   change({{"own", admission::Quotas()}});
   opened("a", "team", "own");
