@@ -71,9 +71,9 @@ def send_many_hangups(world):
 # Quotas.
 
 def limit(world, **quotas):
-    """For runs that begin at the collector from now on. Those that go on lose their connections."""
+    """For all runs of the sender that are not over. Those that go on lose their connections."""
     for job in world.jobs:
-        job.limited = True  # it may only just have been started
+        job.limited = job.recorder.poll() is None  # one that has ended has delivered all: nothing of it may be missing
     world.tokens.quotas = quotas
     world.tokens.know(world.tokens.entry())
     read_again(world)
@@ -102,6 +102,8 @@ def lower_bytes_of_a_run(world):
 @kind("tokens", jobs=(2, 4), short=False)
 def lower_runs_at_once(world):
     limit(world, open_runs=1)
+    for job in world.jobs:
+        job.wait()  # else one of them may have the place
     first = start_limited(world, 5000, 1000)
     world.collector.wait_until_logged(f"{first.name}.castscope: ")
     start_limited(world, 5000, 5000).drops = True

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -131,6 +132,19 @@ class World:
         if self.tokens:
             self.tokens.heal()
             self.collector.server.send_signal(signal.SIGHUP)
+            self.wait_until_let_in()
+
+    def wait_until_let_in(self):
+        """The collector reads its tokens on its own thread, and `castscope recover` tries once."""
+        command = [str(runs.CASTSCOPE), "doctor", "--json", "--collector", f"127.0.0.1:{self.collector.port}"]
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            said = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                                  check=False).stdout
+            if any(one["check_name"] == "collector" and one["check_state"] == "ok"
+                   for one in json.loads(said)["checks"]):
+                return
+            assert time.monotonic() < end, f"{said}; {self.collector.log}"
 
     def bring_home(self):
         """What waits on disk, and what recorders that were killed had not read."""
