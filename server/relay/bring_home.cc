@@ -1,5 +1,6 @@
 #include "server/relay/bring_home.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,12 +71,13 @@ absl::Status bring_home(const std::string& path, const BringHomeOptions& options
   uplink.start();
   bool delivered = false;
   std::uint64_t left = outbox->bytes();
-  Clock::time_point progress = Clock::now();
-  while (!delivered && !uplink.shut_out() && Clock::now() - progress < options.patience &&
+  const auto last_taken = options.last_taken != nullptr ? options.last_taken : std::make_shared<LastTaken>();
+  const Clock::time_point begin = Clock::now();
+  while (!delivered && !uplink.shut_out() && Clock::now() - std::max(begin, last_taken->load()) < options.patience &&
          !(options.stopped && options.stopped())) {
     if (outbox->introductions_wanted()) outbox->introduce(introductions);
     delivered = outbox->wait_until_empty(Clock::now() + milliseconds(20));
-    if (std::exchange(left, outbox->bytes()) != left) progress = Clock::now();
+    if (std::exchange(left, outbox->bytes()) != left) *last_taken = Clock::now();
   }
   uplink.stop();
   if (delivered) return absl::OkStatus();

@@ -2,6 +2,7 @@
 // had arrived before.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -27,11 +28,16 @@ struct Waiting {
 };
 absl::StatusOr<Waiting> look_into(const std::string& path);
 
+// When a collector last took something of those who send to it side by side. One of them may have to wait for another
+// one, such as where a quota lets one run in at a time.
+using LastTaken = std::atomic<std::chrono::steady_clock::time_point>;
+
 struct BringHomeOptions {
   std::shared_ptr<grpc::Channel> channel;
   std::string token = {};
-  std::chrono::milliseconds patience{5000};  // without any progress
-  std::function<bool()> stopped = {};        // asked several times a second; empty = never
+  std::chrono::milliseconds patience{5000};    // without any progress, here or of the others
+  std::shared_ptr<LastTaken> last_taken = {};  // null: there are no others
+  std::function<bool()> stopped = {};          // asked several times a second; empty = never
 };
 // Removes the file when the collector has all of it. The error says why it is still there.
 absl::Status bring_home(const std::string& path, const BringHomeOptions& options);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "server/cli/commands/late_recording.h"
 #include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
+#include "server/cli/commands/watches.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/leftovers/leftovers.h"
 #include "server/cli/leftovers/spooled.h"
@@ -75,21 +77,31 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
   return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kIncompleteData : 0;
 }
 
-int send_spool(const relay::Waiting& one, const RecoverOptions& options) {
-  const absl::Status status = send_home(one, options.collector);
+void say_how_it_went(const relay::Waiting& one, const absl::Status& status) {
   if (status.ok())
     say(absl::StrCat("the collector has taken what waited in ", one.path));
   else
     say(absl::StrCat(title(one), " is still there: ", status.message()));
-  return status.ok() ? 0 : kIncompleteData;
+}
+
+int send_spools(const std::vector<relay::Waiting>& all, const RecoverOptions& options) {
+  int status = 0;
+  std::atomic<std::size_t> done = 0;
+  const auto progress = say_while_it_lasts(
+      [&] { return absl::StrCat("sending what waits: ", done.load(), " of ", all.size(), " done"); });
+  send_home(all, options.collector, done, [&](const relay::Waiting& one, const absl::Status& sent) {
+    say_how_it_went(one, sent);
+    if (!sent.ok()) status = kIncompleteData;
+  });
+  return status;
 }
 
 // The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
 int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAddress collector,
                       const RecoverOptions& options) {
-  for (const relay::Waiting& one : waiting())
-    if (one.run_id == directory.id())
-      if (const int status = send_spool(one, options); status != 0) return status;
+  std::vector<relay::Waiting> of_it = waiting();
+  std::erase_if(of_it, [&](const relay::Waiting& one) { return one.run_id != directory.id(); });
+  if (const int status = send_spools(of_it, options); status != 0) return status;
   run.pid = getpid(), run.pid_ticks = start_ticks(getpid());
   run.collector = collector.address;
   (void)directory.write_record(run);
@@ -279,9 +291,9 @@ int recover_all(const RecoverOptions& options) {
   const std::vector<RunDirectory>& directories = left.directories;
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
   if (options.list || (options.names.empty() && !options.all)) return list(left);
-  int status = 0;
-  for (const relay::Waiting& one : left.spools)
-    status = std::max(status, options.discard ? discard(one) : send_spool(one, options));
+  int status = options.discard ? 0 : send_spools(left.spools, options);
+  if (options.discard)
+    for (const relay::Waiting& one : left.spools) status = std::max(status, discard(one));
   for (const RunDirectory& directory : directories) {
     if (options.discard) {
       status = std::max(status, discard(directory, options));

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 #include <utility>
 
@@ -94,6 +95,15 @@ std::unique_ptr<Watch> say_when_late(const std::string& sentence) {
   return std::make_unique<Watch>(milliseconds(1000), [sentence] {
     say(sentence);
     return false;
+  });
+}
+
+std::unique_ptr<Watch> say_while_it_lasts(std::function<std::string()> how_far) {
+  if (isatty(STDERR_FILENO) == 0) return nullptr;
+  constexpr milliseconds kFirst{2000};
+  return std::make_unique<Watch>(kFirst, [how_far = std::move(how_far), looks = 0u]() mutable {
+    if (std::has_single_bit(++looks)) say(how_far());
+    return true;
   });
 }
 

@@ -60,4 +60,7 @@ class CollectorWatch {
 // Says the sentence to a person at a terminal after a second, unless it is destroyed before.
 std::unique_ptr<Watch> say_when_late(const std::string& sentence);
 
+// Says to a person at a terminal how far it is, after 2 s, 4 s, 8 s and so on, until it is destroyed.
+std::unique_ptr<Watch> say_while_it_lasts(std::function<std::string()> how_far);
+
 }  // namespace castscope::cli

@@ -1,5 +1,12 @@
 #include "server/cli/leftovers/spooled.h"
 
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <memory>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/cli/leftovers/leftovers.h"
@@ -9,6 +16,27 @@
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
+namespace {
+
+constexpr std::size_t kSideBySide = 8;
+
+absl::Status send_one(const relay::Waiting& one, const CollectorAddress& collector,
+                      std::shared_ptr<relay::LastTaken> last_taken) {
+  const bool elsewhere = !collector.address.empty();
+  const relay::Tls tls = elsewhere ? collector.tls
+                                   : relay::Tls{.use = one.destination.tls,
+                                                .root_certificate_file = one.destination.root_certificate_file,
+                                                .certificate_file = one.destination.certificate_file,
+                                                .key_file = one.destination.key_file};
+  const std::string& address = elsewhere ? collector.address : one.destination.address;
+  const auto channel = relay::connect(address, tls);
+  if (!channel.ok()) return channel.status();
+  const absl::Status status =
+      relay::bring_home(one.path, {.channel = *channel, .token = collector.token, .last_taken = std::move(last_taken)});
+  return absl::Status(status.code(), relay::why_tls_failed(address, tls, std::string(status.message())));
+}
+
+}  // namespace
 
 std::vector<relay::Waiting> waiting() {
   std::vector<relay::Waiting> all;
@@ -36,18 +64,29 @@ std::string title(const relay::Waiting& one) {
                       ", for the collector at ", one.destination.address);
 }
 
-absl::Status send_home(const relay::Waiting& one, const CollectorAddress& collector) {
-  const bool elsewhere = !collector.address.empty();
-  const relay::Tls tls = elsewhere ? collector.tls
-                                   : relay::Tls{.use = one.destination.tls,
-                                                .root_certificate_file = one.destination.root_certificate_file,
-                                                .certificate_file = one.destination.certificate_file,
-                                                .key_file = one.destination.key_file};
-  const std::string& address = elsewhere ? collector.address : one.destination.address;
-  const auto channel = relay::connect(address, tls);
-  if (!channel.ok()) return channel.status();
-  const absl::Status status = relay::bring_home(one.path, {.channel = *channel, .token = collector.token});
-  return absl::Status(status.code(), relay::why_tls_failed(address, tls, std::string(status.message())));
+void send_home(const std::vector<relay::Waiting>& all, const CollectorAddress& collector,
+               std::atomic<std::size_t>& done,
+               const std::function<void(const relay::Waiting&, const absl::Status&)>& sent) {
+  std::map<std::string, std::shared_ptr<relay::LastTaken>> last_taken;  // of each collector
+  std::vector<std::promise<absl::Status>> outcomes(all.size());
+  std::vector<std::future<absl::Status>> awaited;
+  const auto address_for = [&](const relay::Waiting& one) {
+    return collector.address.empty() ? one.destination.address : collector.address;
+  };
+  for (const relay::Waiting& one : all) last_taken.try_emplace(address_for(one), std::make_shared<relay::LastTaken>());
+  for (std::promise<absl::Status>& outcome : outcomes) awaited.push_back(outcome.get_future());
+  std::atomic<std::size_t> next = 0;
+  const auto send_some = [&] {
+    for (std::size_t at = next++; at < all.size(); at = next++) {
+      const absl::Status status = send_one(all[at], collector, last_taken.at(address_for(all[at])));
+      ++done;
+      outcomes[at].set_value(status);
+    }
+  };
+  std::vector<std::thread> senders;
+  for (std::size_t i = 0; i < std::min(all.size(), kSideBySide); ++i) senders.emplace_back(send_some);
+  for (std::size_t at = 0; at < all.size(); ++at) sent(all[at], awaited[at].get());
+  for (std::thread& sender : senders) sender.join();
 }
 
 }  // namespace castscope::cli

@@ -1,6 +1,9 @@
 // What waits on disk for a collector that did not take it, for `castscope recover`.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,11 @@ std::string told(const relay::Waiting& one, std::int64_t now);
 // "…: 3.2 MB of run …, for the collector at …"
 std::string title(const relay::Waiting& one);
 
-// Sends it to its collector, or to this one if it has an address.
-absl::Status send_home(const relay::Waiting& one, const CollectorAddress& collector);
+// Sends each to its collector, or all to this one if it has an address: eight side by side, since each waits for its
+// collector's disk. Calls `sent` for each, in their order, as soon as it and those before it are done; `done` counts
+// those that are done in any order.
+void send_home(const std::vector<relay::Waiting>& all, const CollectorAddress& collector,
+               std::atomic<std::size_t>& done,
+               const std::function<void(const relay::Waiting&, const absl::Status&)>& sent);
 
 }  // namespace castscope::cli
