@@ -58,6 +58,9 @@ struct Options {
   std::chrono::milliseconds patience_for_next_answer = std::chrono::hours(1);
   // The same where the collector has answered, and the connection is lost now or the collector cannot keep the run now.
   std::chrono::milliseconds patience_in_trouble{5000};
+  // While the job runs: how long a collector may acknowledge nothing of what waits for it, or not answer the hello,
+  // until the connection is ended and tried again; and how long it may want no events until the user is told.
+  std::chrono::milliseconds patience_for_silence{60'000};
   std::chrono::milliseconds longest_nap{20};  // the longest pause between two looks at the rings when nothing happens
   // A segment is no longer needed when its process is gone and its last batch is acknowledged.
   bool remove_finished_segments = true;

@@ -1,6 +1,8 @@
 #include "server/relay/outbox.h"
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +40,8 @@ std::unique_ptr<Outbox> Outbox::of(std::unique_ptr<Spool> spool, const std::vect
     outbox->bytes_ += entry.bytes;
   }
   outbox->spool_ = std::move(spool);
+  // The earlier relay may have sent more than its file has: where the disk was full, or the file was damaged.
+  outbox->last_sent_ = std::numeric_limits<std::uint64_t>::max();
   return outbox;
 }
 
@@ -98,6 +102,7 @@ void Outbox::continue_after(std::uint64_t sequence, bool said_goodbye) {
   while (over_ && !entries_.empty()) let_go_of_first();
   changed_.notify_all();
   last_sequence_ += sequence;
+  last_sent_ = std::max(last_sent_, sequence);
   for (Entry& entry : entries_) {
     entry.sequence += sequence;
     if (entry.message != nullptr) number(*entry.message, entry.sequence);
@@ -175,7 +180,11 @@ Outbox::Message Outbox::next() {
     introductions_.pop_front();
     return message;
   }
-  if (has_entry()) return message_of(entries_[sent_++]);
+  if (has_entry()) {
+    const Entry& entry = entries_[sent_++];
+    last_sent_ = std::max(last_sent_, entry.sequence);
+    return message_of(entry);
+  }
   asked_ = false;
   auto message = std::make_shared<v1::RelayMessage>();
   message->mutable_ask();
@@ -199,8 +208,9 @@ void Outbox::let_go_of_first() {
   if (sent_ > 0) --sent_;
 }
 
-void Outbox::acknowledge(const v1::Ack& ack) {
+bool Outbox::acknowledge(const v1::Ack& ack) {
   const std::lock_guard lock(mutex_);
+  if (ack.sequence() > last_sent_) return false;
   while (!entries_.empty() && entries_.front().sequence <= ack.sequence()) let_go_of_first();
   if (entries_.empty() && spool_ != nullptr) spool_->remove(), spool_.reset();
   for (const v1::Rejection& rejection : ack.rejections())
@@ -208,6 +218,7 @@ void Outbox::acknowledge(const v1::Ack& ack) {
   watched_ = watched_ || ack.watched();
   holds_events_ = ack.hold_events();
   changed_.notify_all();
+  return true;
 }
 
 std::uint64_t Outbox::acknowledged() const {
@@ -218,6 +229,7 @@ std::uint64_t Outbox::acknowledged() const {
 void Outbox::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupted_ = true;
+  holds_events_ = false;
   changed_.notify_all();
 }
 

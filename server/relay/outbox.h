@@ -64,12 +64,13 @@ class Outbox {
   void want_introductions();  // and sends everything again that is not acknowledged
   // Waits for the next message to send; returns null when interrupt() was called.
   Message next();
-  void acknowledge(const v1::Ack& ack);
+  // Returns false, and takes nothing of it, where it speaks of what was never sent.
+  [[nodiscard]] bool acknowledge(const v1::Ack& ack);
   std::uint64_t acknowledged() const;  // the last sequence number that was
   // Nothing was sent yet, and an earlier life of this relay sent messages up to this number. If the last of them was
   // its goodbye, the collector has everything, and what is pushed counts as acknowledged.
   void continue_after(std::uint64_t sequence, bool said_goodbye = false);
-  void interrupt();  // the connection is lost, or the relay stops
+  void interrupt();  // the connection is lost, or the relay stops: nobody asks for events to be held any more
   void resume();
 
  private:
@@ -92,6 +93,7 @@ class Outbox {
   bool asked_ = false, watched_ = false, holds_events_ = false;
   bool over_ = false;  // the collector has everything
   std::uint64_t last_sequence_ = 0, bytes_ = 0, in_memory_ = 0;
+  std::uint64_t last_sent_ = 0;  // over any connection
   std::unique_ptr<Spool> spool_;
   absl::Status spool_failed_;
   std::vector<Receipt> acknowledged_;

@@ -19,14 +19,17 @@ class OutboxTest : public testing::Test {
     message->mutable_batch()->set_process_key(process);
     outbox_.push(std::move(message), {{.source = 1, .lane = 0, .end = end, .events = end, .last = false}});
   }
-  std::uint64_t next() { return outbox_.next()->batch().sequence(); }
+  std::uint64_t next() { return sent_ = outbox_.next()->batch().sequence(); }
+  // Of what was sent: what was not yet is sent before.
   void acknowledge(std::uint64_t sequence) {
+    while (sent_ < sequence) (void)next();
     v1::Ack ack;
     ack.set_sequence(sequence);
-    outbox_.acknowledge(ack);
+    EXPECT_TRUE(outbox_.acknowledge(ack));
   }
   bool empty() { return outbox_.wait_until_empty(Outbox::Clock::now()); }
 
+  std::uint64_t sent_ = 0;
   Outbox outbox_{100};
 };
 
@@ -53,6 +56,42 @@ TEST_F(OutboxTest, NumbersMessagesAndKeepsThemUntilAcknowledged) {
   EXPECT_EQ(outbox_.bytes(), 0u);
 }
 
+TEST_F(OutboxTest, AnAcknowledgementOfWhatWasNeverSentIsNotTaken) {
+  push();
+  push();
+  EXPECT_EQ(next(), 1u);
+  v1::Ack ack;
+  ack.set_sequence(2);
+  EXPECT_FALSE(outbox_.acknowledge(ack));
+  EXPECT_EQ(outbox_.acknowledged(), 0u) << "nothing of it, since nothing of it can be believed";
+  outbox_.want_introductions();
+  outbox_.introduce({});
+  EXPECT_EQ(next(), 1u);
+  EXPECT_EQ(next(), 2u);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
+  EXPECT_TRUE(empty());
+}
+
+// What came over an earlier connection may be acknowledged over the next one, before anything is sent.
+TEST_F(OutboxTest, WhatWasSentBeforeTheConnectionWasLostMayBeAcknowledgedAfterIt) {
+  push();
+  push();
+  next();
+  next();
+  outbox_.want_introductions();
+  acknowledge(2);
+  EXPECT_TRUE(empty());
+}
+
+TEST_F(OutboxTest, ACollectorThatIsAwayHoldsNoEvents) {
+  v1::Ack ack;
+  ack.set_hold_events(true);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
+  EXPECT_TRUE(outbox_.holds_events());
+  outbox_.interrupt();
+  EXPECT_FALSE(outbox_.holds_events());
+}
+
 TEST_F(OutboxTest, AsksOnceAfterWhatThereIsToSend) {
   push();
   outbox_.ask();
@@ -70,7 +109,7 @@ TEST_F(OutboxTest, TellsOnceThatAnAnswerSpokeOfSomebodyWatching) {
   EXPECT_FALSE(outbox_.take_watched());
   v1::Ack ack;
   ack.set_watched(true);
-  outbox_.acknowledge(ack);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
   acknowledge(0);
   EXPECT_TRUE(outbox_.take_watched());
   EXPECT_FALSE(outbox_.take_watched());
@@ -80,7 +119,7 @@ TEST_F(OutboxTest, HoldsEventsForAsLongAsAnswersSayThat) {
   EXPECT_FALSE(outbox_.holds_events());
   v1::Ack ack;
   ack.set_hold_events(true);
-  outbox_.acknowledge(ack);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
   EXPECT_TRUE(outbox_.holds_events());
   acknowledge(0);
   EXPECT_FALSE(outbox_.holds_events());
@@ -133,7 +172,7 @@ TEST_F(OutboxTest, PassesRejectionsOn) {
   v1::Ack ack;
   ack.add_rejections()->set_process_key("p");
   ack.mutable_rejections(0)->set_sentence("nonsense");
-  outbox_.acknowledge(ack);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
   EXPECT_THAT(outbox_.take_rejections(), ElementsAre(std::pair<const std::string, std::string>("p", "nonsense")));
 }
 

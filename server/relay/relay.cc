@@ -101,7 +101,8 @@ class Relay::Impl {
       : options_(std::move(options)),
         outbox_(options_.max_unacknowledged_bytes),
         hello_(make_hello(options_)),
-        uplink_(options_.channel, hello_, &outbox_, options_.goes_on, options_.read_token),
+        uplink_(options_.channel, hello_, &outbox_, options_.goes_on, options_.read_token,
+                options_.patience_for_silence),
         drainer_(options_, hello_.host(), key_of(hello_, options_), &outbox_) {}
   ~Impl() { end_threads(); }
 
@@ -119,6 +120,7 @@ class Relay::Impl {
   milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
   bool make_room();
+  void look_after_held_events(Clock::time_point now);
   absl::Status spool();
   void spool_at_end(Summary& summary);
   void say_goodbye();
@@ -132,6 +134,8 @@ class Relay::Impl {
   Drainer drainer_;    // only the drain thread uses it while that runs
   Audience audience_;  // the drain thread's too
   Clock::time_point next_flush_{};
+  std::optional<Clock::time_point> events_held_since_;
+  bool said_that_events_are_held_ = false;
   std::thread thread_;
 
   mutable std::mutex mutex_;
@@ -197,6 +201,8 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   audience_.hear(outbox_.take_watched(), now);
   const bool watched = audience_.is_there(now);
   drainer_.wait_for_company(watched ? options_.watched_event_interval : options_.event_interval);
+  uplink_.look(now);
+  look_after_held_events(now);
   const bool refused = uplink_.refused();
   SegmentSource::Drained drained;
   // With a full outbox for which the disk has no room either, or a collector that refuses, nothing is taken: the rings
@@ -213,6 +219,17 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   if (std::exchange(quiet_, quiet) != quiet) changed_.notify_all();
   if (drained.batch_full) return milliseconds(0);  // there may be more than the batch had room for
   return drained.busy ? kShortestNap : std::clamp(last_nap * 2, kShortestNap, options_.longest_nap);
+}
+
+// A quota that is used up is over soon, as a rule. Without this nobody but the collector would know of one that is not.
+void Relay::Impl::look_after_held_events(Clock::time_point now) {
+  if (!outbox_.holds_events()) return events_held_since_.reset();
+  if (!events_held_since_) events_held_since_ = now;
+  if (said_that_events_are_held_ || now - *events_held_since_ < options_.patience_for_silence) return;
+  said_that_events_are_held_ = true;
+  if (options_.say)
+    options_.say(
+        "the collector takes counts alone now: single events that find no room in memory are dropped, and counted");
 }
 
 // The collector is away, or slow: what it has not acknowledged goes to disk.

@@ -42,7 +42,7 @@ class SpoolTest : public testing::Test {
   void acknowledge(Outbox& outbox, std::uint64_t sequence) {
     v1::Ack ack;
     ack.set_sequence(sequence);
-    outbox.acknowledge(ack);
+    EXPECT_TRUE(outbox.acknowledge(ack));
   }
   std::string folder_;
 };

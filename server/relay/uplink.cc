@@ -14,16 +14,31 @@ namespace {
 constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
 // A token that was refused may be put back. A collector answers wrong ones slowly, and has other things to do.
 constexpr std::chrono::seconds kBetweenTriesOfOneToken{10};
+// A long way takes what it takes: where a collector acknowledged nothing in time, it gets twice the time.
+constexpr std::chrono::hours kLongestPatience{1};
+// A collector answers what it is sent, at most once. Beyond that it tells rejections, 256 in an answer, and long
+// answers count as several.
+constexpr std::uint64_t kMostUnasked = 1000, kUsualAnswerBytes = 64u << 10;
+// As collectors bound it.
+constexpr std::size_t kLongestSentence = 2000;
+
+// It is shown in a terminal.
+std::string sentence_of(const std::string& text) {
+  const std::string repaired = utf8::repaired(text.substr(0, 2 * kLongestSentence));
+  return utf8::on_one_line(repaired.substr(0, utf8::cut(repaired, kLongestSentence)));
+}
 
 }  // namespace
 
 Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox, bool goes_on,
-               std::function<std::string()> read_token)
+               std::function<std::string()> read_token, std::chrono::milliseconds patience)
     : channel_(std::move(channel)),
       hello_(std::move(hello)),
       outbox_(outbox),
       read_token_(std::move(read_token)),
-      goes_on_(goes_on) {}
+      goes_on_(goes_on),
+      usual_patience_(patience),
+      patience_(patience) {}
 
 Uplink::~Uplink() { stop(); }
 
@@ -62,6 +77,11 @@ bool Uplink::knows_numbers() const {
   return !goes_on_;
 }
 
+bool Uplink::was_ended_here() const {
+  const std::lock_guard lock(mutex_);
+  return ended_here_;
+}
+
 bool Uplink::stopping() const {
   const std::lock_guard lock(mutex_);
   return stopping_;
@@ -85,7 +105,45 @@ void Uplink::set_refused(const v1::Refusal& refusal) {
     const std::lock_guard lock(mutex_);
     for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
   }
-  set_trouble(utf8::on_one_line(refusal.sentence()), true);  // it is shown in a terminal
+  set_trouble(sentence_of(refusal.sentence()), true);
+}
+
+// The connection ends, and the trouble stays until something is acknowledged, whatever a new connection begins with.
+void Uplink::distrust(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (ended_here_ || context_ == nullptr || stopping_) return;
+  ended_here_ = true;
+  distrusted_ = why;
+  if (!refused_) trouble_ = why;
+  context_->TryCancel();
+  changed_.notify_all();
+}
+
+void Uplink::got_on(Clock::time_point now) {
+  const std::uint64_t acknowledged = outbox_->acknowledged();
+  const std::lock_guard lock(mutex_);
+  if (acknowledged == acknowledged_) return;
+  acknowledged_ = acknowledged;
+  got_on_at_ = now;
+  patience_ = usual_patience_;
+  if (ended_here_ || distrusted_.empty()) return;
+  distrusted_.clear();
+  if (!refused_) trouble_.clear();
+}
+
+void Uplink::look(Clock::time_point now) {
+  got_on(now);
+  const bool waits = outbox_->bytes() > 0;
+  std::string why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stands_ && !waits) got_on_at_ = now;
+    if (now - got_on_at_ < patience_) return;
+    if (context_ == nullptr || ended_here_) return;
+    patience_ = std::min<std::chrono::milliseconds>(2 * patience_, kLongestPatience);
+    why = stands_ ? "the collector acknowledges nothing of what it is sent" : "the collector does not answer";
+  }
+  distrust(why);
 }
 
 // Returns true if the token was replaced.
@@ -126,9 +184,19 @@ void Uplink::run() {
     set_trouble(why);
     // A collector may take a connection and still be unable to keep what comes.
     pause = outbox_->acknowledged() > before ? kShortestPause : std::min(pause * 2, kLongestPause);
+    if (was_ended_here()) pause = kLongestPause;
     first = first && !stood;
     nap(pause);
   }
+}
+
+// The hello was answered. Whoever was distrusted has said as much before.
+void Uplink::stand() {
+  const std::lock_guard lock(mutex_);
+  stands_ = ever_connected_ = true;
+  got_on_at_ = Clock::now();
+  if (!refused_ && distrusted_.empty()) trouble_.clear();
+  changed_.notify_all();
 }
 
 bool Uplink::greet(Stream& stream, std::string* why) {
@@ -170,12 +238,22 @@ bool Uplink::learn_where_to_go_on(Stream& stream) {
 
 // Reads everything that the collector sends after its welcome, in a thread of its own: both sides send at once.
 void Uplink::listen(Stream& stream) {
-  for (v1::CollectorMessage message; stream.Read(&message);) {
-    if (message.has_ack() && !wire::is_intact(message.ack())) break;  // what it acknowledges is told again
-    if (message.has_ack()) outbox_->acknowledge(message.ack());
-    if (message.has_refusal()) set_refused(message.refusal());
-  }
+  answered_ = 0;
+  for (v1::CollectorMessage message; stream.Read(&message) && take(message);) continue;
+  context_->TryCancel();  // the other thread may be waiting for the collector to read
   outbox_->interrupt();
+}
+
+// Returns false where nothing more is to be read of this connection.
+bool Uplink::take(const v1::CollectorMessage& answer) {
+  answered_ += 1 + answer.ByteSizeLong() / kUsualAnswerBytes;
+  if (answered_ > sent_ + kMostUnasked) return distrust("the collector sends answers without end"), false;
+  if (answer.has_refusal()) set_refused(answer.refusal());
+  if (!answer.has_ack()) return true;
+  if (!wire::is_intact(answer.ack())) return false;  // what it acknowledges is told again
+  if (!outbox_->acknowledge(answer.ack())) return distrust("the collector acknowledges what it was never sent"), false;
+  got_on(Clock::now());
+  return true;
 }
 
 std::string Uplink::connect_once(bool first, bool* stood) {
@@ -183,6 +261,10 @@ std::string Uplink::connect_once(bool first, bool* stood) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return "";
     context_ = std::make_unique<grpc::ClientContext>();
+    got_on_at_ = Clock::now();
+    acknowledged_ = outbox_->acknowledged();
+    stands_ = ended_here_ = false;
+    sent_ = 0;
     if (!hello_.token().empty()) context_->AddMetadata("authorization", "Bearer " + hello_.token());
   }
   const std::unique_ptr<v1::Collector::Stub> stub = v1::Collector::NewStub(channel_);
@@ -190,12 +272,12 @@ std::string Uplink::connect_once(bool first, bool* stood) {
   std::string why;
   if (greet(*stream, &why)) {
     *stood = true;
-    set_trouble("");
+    stand();
     outbox_->resume();
     if (!first) outbox_->want_introductions();
     std::thread listener([&] { listen(*stream); });
     while (const Outbox::Message message = stopping() ? nullptr : outbox_->next())
-      if (!stream->Write(*message)) break;
+      if (++sent_, !stream->Write(*message)) break;
     context_->TryCancel();  // this stream is of no use any more, whatever ended the loop
     listener.join();
     why = "the connection to the collector was lost";
@@ -203,10 +285,11 @@ std::string Uplink::connect_once(bool first, bool* stood) {
   const grpc::Status status = stream->Finish();
   const bool answered = context_->GetServerTrailingMetadata().count(wire::kTryAgain) > 0;
   if (answered)
-    why = "the collector cannot keep the run now: " + status.error_message();
+    why = "the collector cannot keep the run now: " + sentence_of(status.error_message());
   else if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED)
-    why += ": " + status.error_message();
+    why += ": " + sentence_of(status.error_message());
   const std::lock_guard lock(mutex_);
+  if (ended_here_) why = distrusted_;
   ever_connected_ = ever_connected_ || answered;
   context_.reset();
   return why;

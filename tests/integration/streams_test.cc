@@ -107,7 +107,7 @@ class RelayedJob {
       EXPECT_EQ(reply.out_of_order, "");
       v1::Ack ack;
       ack.set_sequence(reply.durable);
-      if (reply.send) outbox_.acknowledge(ack);
+      if (reply.send) EXPECT_TRUE(outbox_.acknowledge(ack));
     }
     run.detach(name_, ingest::Run::Clock::now());
   }
