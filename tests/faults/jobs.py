@@ -21,7 +21,9 @@ LOOP = pathlib.Path(__file__).resolve().parent / "autocast_loop.py"
 
 class Job:
     """A command under `castscope run`, which sends to the collector. `mark` is a word of its command line that no other
-    job has."""
+    job has. `environment` has what its own differs in."""
+
+    environment = {}
 
     def __init__(self, world, name, mark, command, exit_status):
         self.name, self.mark, self.exit_status = name, str(mark), exit_status
@@ -29,8 +31,8 @@ class Job:
         self.recorder = subprocess.Popen(
             [*world.around_jobs, str(self.program), "run", "--collector", world.address, *world.options, "-o", name,
              "--", *command],
-            cwd=world.folder, env=world.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+            cwd=world.folder, env=world.environment | self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.killed = self.recorder_killed = self.damaged = False
         self.limited = self.drops = False  # a quota holds for it; it costs this job events for sure
         self.removed = False  # from the collector's folder, since it was over
@@ -60,9 +62,20 @@ class Job:
             shutil.rmtree(directory, ignore_errors=True)
 
 
+def without_python(folder):
+    """A folder with a Python that is none. castscope asks the Python of a job that is none for its PyTorch, since the
+    job may be a script that starts it; for a replayed job that took more time than all else."""
+    (folder / "bin").mkdir(exist_ok=True)
+    for name in ("python3", "python"):
+        if not (folder / "bin" / name).exists():
+            (folder / "bin" / name).symlink_to("/bin/false")
+    return folder / "bin"
+
+
 class ReplayedJob(Job):
     def __init__(self, world, name, casts, per_second, exit_status):
         self.progress, self.casts = world.folder / f"{name}.progress", casts
+        self.environment = {"PATH": f"{without_python(world.folder)}:{os.environ['PATH']}"}
         super().__init__(world, name, self.progress,
                          [*world.under_replayed, str(REPLAYED), str(self.progress), str(casts), str(per_second),
                           str(exit_status)], exit_status)
