@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
@@ -23,6 +25,21 @@ std::optional<ino_t> socket_at(int descriptor) {
   struct stat info {};
   if (fstat(descriptor, &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
   return info.st_ino;
+}
+
+// The kernel's tcp_info goes on behind glibc's.
+struct TcpInfo {
+  tcp_info known;
+  std::uint64_t pacing_rate, most_pacing_rate, bytes_acknowledged, bytes_received;
+};
+static_assert(sizeof(tcp_info) == 104, "bytes_received is at 128");
+
+// Whether a byte of it has ever come. What is not known is taken for a yes.
+bool has_spoken(int connection) {
+  TcpInfo info{};
+  socklen_t size = sizeof info;
+  const bool is_known = getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && size == sizeof info;
+  return !is_known || info.bytes_received > 0;
 }
 
 // Whoever owns it notices, and closes it. It cannot be closed here: the number would be the owner's still.
@@ -106,10 +123,16 @@ Places::Taken* Places::who_gives_way(Clock::time_point now) {
     if (one.is_stranger && !one.origin.machine.empty()) ++strangers[one.origin.machine];
   const auto most = std::ranges::max_element(strangers, {}, &std::pair<const std::string, std::size_t>::second);
   const bool has_too_many = most != strangers.end() && most->second >= part_of_one();
-  const auto gives_way = std::ranges::find_if(taken_, [&](const Taken& one) {
-    return one.is_stranger && (has_too_many ? one.origin.machine == most->first : now - one.since >= kPatience);
-  });
-  return gives_way == taken_.end() ? nullptr : &*gives_way;
+  const auto oldest = [this](auto gives_way) {
+    const auto found =
+        std::ranges::find_if(taken_, [&](const Taken& one) { return one.is_stranger && gives_way(one); });
+    return found == taken_.end() ? nullptr : &*found;
+  };
+  if (has_too_many) return oldest([&](const Taken& one) { return one.origin.machine == most->first; });
+  if (Taken* const silent = oldest(
+          [&](const Taken& one) { return now - one.since >= kPatienceForSilence && !has_spoken(one.connection); }))
+    return silent;
+  return oldest([&](const Taken& one) { return now - one.since >= kPatience; });
 }
 
 }  // namespace castscope::ingest

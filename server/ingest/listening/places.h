@@ -6,12 +6,14 @@
 // - If that has an eighth of the places for strangers already, it is turned away: it keeps out itself alone. An honest
 //   relay among them tries again within two seconds, by when those before it have introduced themselves.
 // - Otherwise the machine with the most strangers, if it has an eighth or more, gives up the oldest of them.
+// - Otherwise the oldest stranger of which no byte has come for a second gives way. Whoever means to speak does so at
+//   once: a relay begins, in TLS and without.
 // - Otherwise the oldest stranger of all gives way, if it has said nothing of use for ten seconds, which is how long a
 //   handshake may take.
 // - Otherwise the newcomer waits, and with it those behind it in the system's queue.
 //
-// Only the last two hold for whoever comes from this machine. Its jobs may be many at once and have one address, and an
-// eighth for each address would not stop its users: each of them may take any address of 127.0.0.0/8. Over a Unix
+// Only the last three hold for whoever comes from this machine. Its jobs may be many at once and have one address, and
+// an eighth for each address would not stop its users: each of them may take any address of 127.0.0.0/8. Over a Unix
 // socket nobody gives way, since nobody could be told from others after his introduction; such a socket is its user's
 // alone, or asks for a token.
 #pragma once
@@ -39,7 +41,7 @@ Origin origin_of(const sockaddr_storage& where);
 class Places {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kPatience{10};
+  static constexpr std::chrono::seconds kPatience{10}, kPatienceForSilence{1};
   explicit Places(std::size_t most) : most_(most) {}
 
   enum class Answer { kIn, kWaits, kTurnedAway };

@@ -38,12 +38,36 @@ class PlacesTest : public testing::Test {
   ~PlacesTest() override {
     for (const Pair& pair : pairs_) close(pair.ours), close(pair.theirs);
   }
+  struct Pair {
+    int ours = -1, theirs = -1;
+  };
   // Somebody connects; his number is where he stands among those that did.
   Answer comes(const std::string& address) {
     Pair& pair = pairs_.emplace_back();
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, &pair.ours), 0);
+    if (over_tcp_)
+      connect(pair);
+    else
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, &pair.ours), 0);
     origin_ = from(address, static_cast<int>(pairs_.size()));
     return asks_again();
+  }
+  static void connect(Pair& pair) {
+    sockaddr_in where{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof where;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&where), size), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size), 0);
+    pair.theirs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(pair.theirs, reinterpret_cast<sockaddr*>(&where), size), 0);
+    pair.ours = accept(listener, nullptr, nullptr);
+    close(listener);
+  }
+  // A byte, which the collector reads.
+  void speaks(int number) {
+    char byte = 'x';
+    EXPECT_EQ(send(pairs_[number - 1].theirs, &byte, 1, 0), 1);
+    EXPECT_EQ(recv(pairs_[number - 1].ours, &byte, 1, 0), 1);
   }
   Answer asks_again() { return places_.enter(pairs_.back().ours, origin_, now_); }
   void come(int many, const std::string& address) {
@@ -68,14 +92,40 @@ class PlacesTest : public testing::Test {
     close(std::exchange(pair.theirs, -1));
   }
 
-  struct Pair {
-    int ours = -1, theirs = -1;
-  };
   std::deque<Pair> pairs_;
   Origin origin_;
   Places::Clock::time_point now_ = Places::Clock::now();
+  bool over_tcp_ = false;
   Places places_{16};
 };
+
+// Nine machines and more, none of which has too many: who means to speak has spoken by then.
+TEST_F(PlacesTest, WhoHasSaidNothingForASecondMakesRoom) {
+  over_tcp_ = true;
+  for (int machine = 1; machine <= 16; ++machine) come(1, absl::StrCat("192.0.2.", machine));
+  speaks(1);
+  speaks(3);
+  now_ += std::chrono::milliseconds(999);
+  EXPECT_EQ(comes("192.0.3.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0) << "his first byte may be on its way";
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_EQ(asks_again(), Answer::kWaits);
+  EXPECT_EQ(who_went(), 2) << "the oldest of which nothing has come";
+  EXPECT_EQ(asks_again(), Answer::kIn);
+}
+
+// The handshake of somebody far away may take its time, and so may that of a job on this machine.
+TEST_F(PlacesTest, WhoHasSpokenHasTenSecondsForTheRest) {
+  over_tcp_ = true;
+  come(16, "127.0.0.1");
+  for (int number = 1; number <= 16; ++number) speaks(number);
+  now_ += Places::kPatience - std::chrono::milliseconds(1);
+  EXPECT_EQ(comes("127.0.0.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 0);
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_EQ(asks_again(), Answer::kWaits);
+  EXPECT_EQ(who_went(), 1);
+}
 
 TEST_F(PlacesTest, TheMachineWithTheMostStrangersMakesRoomForAnotherOne) {
   come(6, "192.0.2.1");
