@@ -19,7 +19,6 @@ execute_process(
   OUTPUT_VARIABLE grpc_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "-l[^ ]+" grpc_flags "${grpc_flags}")
 # absl::Cleanup, flat_hash_map and friends are header-only or in archives gRPC already names.
-list(PREPEND grpc_flags -lgrpc++_reflection)
 list(REMOVE_DUPLICATES grpc_flags)
 set(grpc_archives "")
 foreach(flag IN LISTS grpc_flags)

@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "proto": [*EVENTS],
     "server/redaction": ["agent/lanes", "proto", "server/utf8"],
     "server/relay": ["agent/lanes", "proto", "server/redaction", "server/utf8"],
-    "server/store/run": [*EVENTS],
+    "server/store/run": [*EVENTS, "server/utf8"],
     "server/store/file": ["agent/lanes/gauges.h", "proto", "server/store/run"],
     "server/store/trackers": ["agent/hash", *EVENTS, "server/store/run"],
     "server/store/read": ["server/log", "agent/lanes/gauges.h", "agent/hash", "server/store/run", "server/store/file"],

@@ -2,6 +2,7 @@
 // one, and a sum beyond it is an error that keeps the whole file from being read.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -44,8 +45,11 @@ class RunSums {
   // Definitions are kept in memory for as long as their processes run. `bytes`: of new ones.
   absl::Status define(std::uint64_t bytes) {
     definition_bytes_ += bytes;
-    if (definition_bytes_ <= most_definition_bytes_) return absl::OkStatus();
+    if (bytes == 0 || definition_bytes_ <= most_definition_bytes_) return absl::OkStatus();
     return invalid(absl::StrCat("definitions that take those of the run beyond ", most_definition_bytes_, " bytes"));
+  }
+  std::uint64_t room_for_definitions() const {
+    return most_definition_bytes_ - std::min(most_definition_bytes_, definition_bytes_);
   }
   void bound_definitions(std::uint64_t bytes) {
     most_definition_bytes_ = bytes > 0 ? bytes : kMostDefinitionBytesOfRun;

@@ -52,13 +52,76 @@ TEST_F(BoundsTest, ACountThatTakesARunsSumBeyondSqlsIntegersIsNotTaken) {
 
 // They stay in the collector's memory for as long as their processes run, whatever keys a sender gives those.
 TEST_F(BoundsTest, DefinitionsOfARunAreBoundedOverAllItsProcesses) {
-  validator_.bound_definitions(2000);
+  validator_.bound_definitions(2500);
   const std::string text(900, 'x');
   accept(Batch("a").begin().text(1, text));
   accept(Batch("b").begin().text(1, text));
   accept(Batch("b").text(1, text));  // again, after a reconnect
   EXPECT_THAT(reject(Batch("c").begin().text(1, text)),
-              HasSubstr("definitions that take those of the run beyond 2000 bytes; the rest of it is ignored"));
+              HasSubstr("definitions that take those of the run beyond 2500 bytes; the rest of it is ignored"));
+  accept(Batch("a").begin().text(1, text).lane(1, 5));  // which defines nothing new
+}
+
+// The run file has a text with each definition that names it: a kilobyte of records could fill a disk.
+TEST_F(BoundsTest, ATextCountsWithEachDefinitionThatNamesIt) {
+  const auto expect_beyond = [&](DefinitionKind kind, const auto& definition) {
+    validator_ = RunValidator();
+    sink_ = RecordingSink();
+    validator_.bound_definitions(10'000);
+    Batch batch = Batch().begin().text(1, std::string(900, 'x'));
+    batch.define(DefinitionKind::kOperator, 2, lanes::OperatorDefinition{.name = 1});
+    for (std::uint32_t id = 1; id <= 20; ++id) batch.define(kind, id + 2, definition);
+    EXPECT_THAT(reject(batch), HasSubstr("definitions that take those of the run beyond 10000 bytes"));
+    EXPECT_LT(sink_.definitions, 12) << "what is beyond is not written first";
+  };
+  expect_beyond(DefinitionKind::kModule, lanes::ModuleDefinition{.path = 1});
+  expect_beyond(DefinitionKind::kCode, lanes::CodeDefinition{.file = 1});
+  expect_beyond(DefinitionKind::kCallSite, lanes::CallSiteDefinition{.argument_name = 1});
+  expect_beyond(DefinitionKind::kThread, lanes::ThreadDefinition{.name = 1});
+  expect_beyond(DefinitionKind::kSite, lanes::SiteDefinition{.op = 2});
+}
+
+// The report says the stack of each site, which a sender may have sent once.
+TEST_F(BoundsTest, WhatAReportSaysOfAStackCountsWithEachSiteOnIt) {
+  validator_.bound_definitions(100'000);
+  const auto on_one_stack = [](const std::string& process, std::uint32_t sites) {
+    Batch batch = Batch(process).begin().text(1, std::string(20'000, 'x'));
+    batch.define(DefinitionKind::kCode, 1, lanes::CodeDefinition{.file = 1}).stack(1, {{.code = 1, .line = 7}});
+    for (std::uint32_t id = 1; id <= sites; ++id) batch.site(id, {.stack = 1});
+    return batch;
+  };
+  accept(on_one_stack("few", 20));
+  EXPECT_THAT(reject(on_one_stack("many", 1000)),
+              HasSubstr("definitions that take those of the run beyond 100000 bytes"));
+}
+
+// A process that defines nothing has a key and a host, and its row in the run file.
+TEST_F(BoundsTest, ProcessesCountWithTheirNames) {
+  validator_.bound_definitions(1'000'000);
+  const auto named = [](int number) { return absl::StrCat(number, std::string(4000, 'k')); };
+  for (int i = 0; i < 120; ++i) accept(Batch(named(i)).begin(i));
+  std::string last;
+  for (int i = 120; i < 130; ++i)
+    if (const Verdict verdict = validator_.apply(Batch(named(i)).begin(i), sink_); !verdict.rejected.ok())
+      last = std::string(verdict.rejected.message());
+  EXPECT_THAT(last, HasSubstr("is one too many for a run; it is ignored, and so are all that follow"));
+  EXPECT_LT(sink_.processes.size(), 125u);
+  accept(Batch(named(1)).begin(1).lane(1, 5));  // who was there before goes on
+}
+
+// A relay says its definitions again whenever it comes back.
+TEST_F(BoundsTest, WhatIsDefinedAgainCountsOnce) {
+  validator_.bound_definitions(5000);
+  Batch batch = Batch("a")
+                    .begin()
+                    .text(1, std::string(900, 'x'))
+                    .define(DefinitionKind::kOperator, 2, lanes::OperatorDefinition{.name = 1});
+  batch.define(DefinitionKind::kCode, 1, lanes::CodeDefinition{.file = 1}).stack(1, {{.code = 1, .line = 7}});
+  batch.define(DefinitionKind::kModule, 1, lanes::ModuleDefinition{.path = 1});
+  batch.define(DefinitionKind::kCallSite, 1, lanes::CallSiteDefinition{.argument_name = 1});
+  batch.define(DefinitionKind::kThread, 1, lanes::ThreadDefinition{.name = 1});
+  batch.site(1, {.stack = 1, .module = 1, .call_site = 1});
+  for (int times = 0; times < 100; ++times) accept(batch);
 }
 
 TEST_F(BoundsTest, SoAreGaugesLanesAndTimes) {

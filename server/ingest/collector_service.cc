@@ -35,6 +35,7 @@ CollectorService::CollectorService(const Options& options, RunKeeper keeper, std
       traffic_(options.traffic),
       places_(std::move(places)),
       hellos_(options.hello_deadline),
+      refusals_(options.hello_deadline),
       runs_(std::move(keeper)) {}
 
 class CollectorService::Visit {
@@ -66,12 +67,12 @@ void CollectorService::end_unwelcome() {
 grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* stream) {
   // Before the stream takes one of the places of those whose hello is awaited: without a token nobody gets one.
   absl::StatusOr<admission::Guest> admitted = admit(call);
-  if (!admitted.ok()) return refuse(stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
+  if (!admitted.ok()) return refuse(call, stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
   const admission::Guest guest = *std::move(admitted);
   const Visit visit(*this, call, guest);
   v1::RelayMessage message;
   {
-    const HelloDeadlines::Waiting waiting(hellos_, call);
+    const CallDeadlines::Waiting waiting(hellos_, call);
     if (!waiting.may_wait())
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
     if (!stream->Read(&message)) return grpc::Status::OK;
@@ -114,18 +115,19 @@ grpc::Status CollectorService::serve_with_memory(grpc::ServerContext* call, cons
 grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayMessage& message,
                                      const admission::Guest& guest, Messages* stream) {
   std::uint32_t protocol = 0;
-  if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(stream, refused);
+  if (const Refused refused = greet(message, &protocol); !refused.ok()) return refuse(call, stream, refused);
   const v1::Hello& hello = message.hello();
   if (!wire::is_intact(hello))
-    return refuse(stream, cannot_be_kept(absl::UnavailableError("the hello arrived damaged: it is to be sent again")));
+    return refuse(call, stream,
+                  cannot_be_kept(absl::UnavailableError("the hello arrived damaged: it is to be sent again")));
   const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
-  if (!opening.ok()) return refuse(stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
+  if (!opening.ok()) return refuse(call, stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
   places_->introduced(call->peer());  // before anything is waited for, such as a disk
   opening->sender = guest.name;
-  // A run without a key belongs to whoever has a token of that name.
+  // A run without a key belongs to whoever has a token of that name. No key has such an owner: a digest has no space.
   if (opening->owner.empty() && !guest.name.empty())
-    opening->owner = admission::digest_of(absl::StrCat("sender ", guest.name));
+    opening->owner = absl::StrCat("sender ", admission::digest_of(guest.name));
   opening->token = guest.digest;
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
@@ -133,23 +135,25 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
   Run::Reply reply;
   const absl::Status attached = run->attach(*opening, relay, acknowledged, &reply);
   if (absl::IsUnauthenticated(attached))
-    return refuse(stream, {v1::REFUSAL_REASON_OWNER, absl::PermissionDeniedError(attached.message())});
-  if (absl::IsFailedPrecondition(attached)) return refuse(stream, {v1::REFUSAL_REASON_ORDER, attached});
+    return refuse(call, stream, {v1::REFUSAL_REASON_OWNER, absl::PermissionDeniedError(attached.message())});
+  if (absl::IsFailedPrecondition(attached)) return refuse(call, stream, {v1::REFUSAL_REASON_ORDER, attached});
   const absl::Cleanup detach = [&] { run->detach(relay, Run::Clock::now()); };
   Refused refused = cannot_be_kept(attached);
   if (!reply.out_of_order.empty())
     refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
-  if (!refused.ok()) return refuse(stream, refused);
-  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(stream, hello, guest, *run) : grpc::Status::OK;
+  if (!refused.ok()) return refuse(call, stream, refused);
+  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(call, stream, hello, guest, *run)
+                                                                  : grpc::Status::OK;
 }
 
-grpc::Status CollectorService::refuse(Messages* stream, const Refused& refused) const {
+grpc::Status CollectorService::refuse(grpc::ServerContext* call, Messages* stream, const Refused& refused) {
   const std::string sentence = utf8::repaired(std::string(refused.status.message()));
   if (!absl::IsUnavailable(refused.status)) {
     v1::CollectorMessage message;
     message.mutable_refusal()->set_refusal_reason(refused.reason);
     message.mutable_refusal()->set_sentence(sentence);
-    stream->Write(message);
+    // A peer that does not read would hold the thread. The sentence is in the status, too.
+    if (const CallDeadlines::Waiting waiting(refusals_, call); waiting.may_wait()) stream->Write(message);
     // The door logs wrong tokens itself, and limits how many lines one machine causes.
     if (refused_) refused_(refused.reason == v1::REFUSAL_REASON_TOKEN ? "" : sentence);
   }
@@ -248,18 +252,19 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
   return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
 }
 
-grpc::Status CollectorService::take(Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
-                                    Run& run) const {
+grpc::Status CollectorService::take(grpc::ServerContext* call, Messages* stream, const v1::Hello& hello,
+                                    const admission::Guest& guest, Run& run) {
   InTraffic in_traffic(traffic_, guest.name, hello.waiting_bytes());
   for (v1::RelayMessage message; stream->Read(&message);) {
     if (door_ != nullptr && !door_->still_admits(guest, admission::Role::kSend))
-      return refuse(stream, {v1::REFUSAL_REASON_TOKEN,
-                             absl::UnauthenticatedError(absl::StrCat("the token of this stream (", guest.name,
-                                                                     ") is not taken any more: send the new one"))});
+      return refuse(call, stream,
+                    {v1::REFUSAL_REASON_TOKEN,
+                     absl::UnauthenticatedError(absl::StrCat("the token of this stream (", guest.name,
+                                                             ") is not taken any more: send the new one"))});
     in_traffic.came(message.ByteSizeLong());
     Run::Reply reply;
     if (const Refused refused = take_one(message, hello.relay(), run, &reply); !refused.ok())
-      return refuse(stream, refused);
+      return refuse(call, stream, refused);
     if (!acknowledge(stream, &reply)) break;
     if (reply.pause.count() > 0) pause(reply.pause);
   }

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "server/admission/door.h"
-#include "server/ingest/listening/hello_deadlines.h"
+#include "server/ingest/listening/call_deadlines.h"
 #include "server/ingest/listening/options.h"
 #include "server/ingest/listening/places.h"
 #include "server/ingest/run_keeper.h"
@@ -46,7 +46,7 @@ class CollectorService final : public v1::Collector::Service {
     absl::Status status;
     bool ok() const { return status.ok(); }
   };
-  grpc::Status refuse(Messages* stream, const Refused& refused) const;
+  grpc::Status refuse(grpc::ServerContext* call, Messages* stream, const Refused& refused);
   static Refused cannot_be_kept(const absl::Status& status);
   absl::StatusOr<admission::Guest> admit(grpc::ServerContext* call) const;
   grpc::Status serve_with_memory(grpc::ServerContext* call, const v1::RelayMessage& message,
@@ -58,7 +58,8 @@ class CollectorService final : public v1::Collector::Service {
   bool welcome(Messages* stream, std::uint32_t protocol) const;
   static bool acknowledge(Messages* stream, Run::Reply* reply);
   static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
-  grpc::Status take(Messages* stream, const v1::Hello& hello, const admission::Guest& guest, Run& run) const;
+  grpc::Status take(grpc::ServerContext* call, Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
+                    Run& run);
 
   void pause(std::chrono::milliseconds time) const;
 
@@ -74,7 +75,7 @@ class CollectorService final : public v1::Collector::Service {
   mutable std::condition_variable pauses_end_;
   bool stopped_ = false;
   const std::shared_ptr<Places> places_;
-  HelloDeadlines hellos_;
+  CallDeadlines hellos_, refusals_;
   RunTable runs_;
 };
 

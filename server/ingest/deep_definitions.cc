@@ -60,6 +60,8 @@ absl::Status Definitions::take<lanes::OperatorUseDefinition>(const std::string& 
     return status;
   bytes_ += info.op.size() + info.node.size();
   for (const std::string& name : info.argument_names) bytes_ += name.size();
+  shown_of_number_.set(record.id, shown_of(use.stack, use.module, use.region) + info.op.size() + info.node.size());
+  shown_ += shown_of_number_.of(record.id);
   return kept(sink.define(key, info));
 }
 
@@ -93,6 +95,7 @@ absl::Status Definitions::take<lanes::FactDefinition>(const std::string& key, co
   if (absl::Status status = number(DefinitionKind::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
   const std::string& said = text(fact.text);
   bytes_ += said.size();
+  shown_ += said.size() + shown_of_stack_.of(fact.stack) + shown_of_number_.of(subject);
   return kept(sink.define(key, store::Fact{.id = store::FactId(record.id),
                                            .stack = store::StackId(known(stacks_, fact.stack)),
                                            .subject = subject,

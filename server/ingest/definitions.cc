@@ -1,7 +1,10 @@
 #include "server/ingest/definitions.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "server/ingest/attribute_names.h"
 #include "server/ingest/record.h"
@@ -22,6 +25,11 @@ bool Definitions::insert(Set& set, std::uint32_t id) {
   if (id >= set.size()) set.resize(id + 1);
   set[id] = true;
   return true;
+}
+
+void Definitions::Shown::set(std::uint32_t id, std::uint64_t bytes) {
+  if (id >= bytes_.size()) bytes_.resize(id + 1);
+  bytes_[id] = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::uint32_t>::max()));
 }
 
 const std::string& Definitions::text(std::uint32_t id) const {
@@ -48,9 +56,9 @@ absl::Status Definitions::kept(absl::Status status) {
   return status;
 }
 
-absl::Status Definitions::apply(const std::string& key, std::string_view records, store::RunSink& sink,
-                                absl::Status* sink_error) {
-  while (!records.empty()) {
+absl::Status Definitions::apply(const std::string& key, std::string_view records, std::uint64_t most_bytes,
+                                store::RunSink& sink, absl::Status* sink_error) {
+  while (!records.empty() && bytes() <= most_bytes) {
     lanes::DefinitionHeader header{};
     if (records.size() >= sizeof header) std::memcpy(&header, records.data(), sizeof header);
     if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size()) {
@@ -102,7 +110,8 @@ absl::Status Definitions::take<lanes::CodeDefinition>(const std::string& /*key*/
                                                       store::RunSink& /*sink*/) {
   lanes::CodeDefinition code{};
   if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
-  codes_.try_emplace(record.id, Code{code.file, code.function});
+  if (codes_.try_emplace(record.id, Code{code.file, code.function}).second)
+    written_ += text(code.file).size() + text(code.function).size();
   return absl::OkStatus();
 }
 
@@ -112,11 +121,15 @@ absl::Status Definitions::take<lanes::ModuleDefinition>(const std::string& key, 
   lanes::ModuleDefinition module{};
   if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
   if (!insert(modules_, record.id)) return absl::OkStatus();
-  return kept(sink.define(key, store::ModuleInfo{.id = record.id,
-                                                 .path = text(module.path),
-                                                 .type = text(module.type),
-                                                 .root_type = text(module.root_type),
-                                                 .root_number = module.root_number}));
+  const store::ModuleInfo info{.id = record.id,
+                               .path = text(module.path),
+                               .type = text(module.type),
+                               .root_type = text(module.root_type),
+                               .root_number = module.root_number};
+  const std::uint64_t bytes = info.path.size() + info.type.size() + info.root_type.size();
+  shown_of_module_.set(record.id, bytes);
+  written_ += bytes;
+  return kept(sink.define(key, info));
 }
 
 template <>
@@ -134,11 +147,17 @@ absl::Status Definitions::take<lanes::CallSiteDefinition>(const std::string& key
   lanes::CallSiteDefinition site{};
   if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
   insert(call_sites_, record.id);
-  return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
-                                                   .op = operator_name(site.op),
-                                                   .argument = site.argument,
-                                                   .argument_name = text(site.argument_name),
-                                                   .code_address = text(site.code_address)}));
+  const store::CallSiteInfo info{.id = record.id,
+                                 .op = operator_name(site.op),
+                                 .argument = site.argument,
+                                 .argument_name = text(site.argument_name),
+                                 .code_address = text(site.code_address)};
+  const std::uint64_t bytes = info.op.size() + info.argument_name.size() + info.code_address.size();
+  shown_of_call_site_.set(record.id, bytes);
+  // What is said of a call site may be said again, and become more.
+  const auto content = absl::HashOf(record.id, site.op, site.argument, site.argument_name, site.code_address);
+  if (said_of_call_sites_.insert(content).second) written_ += bytes;
+  return kept(sink.define(key, info));
 }
 
 template <>
@@ -147,6 +166,7 @@ absl::Status Definitions::take<lanes::ThreadDefinition>(const std::string& key, 
   lanes::ThreadDefinition thread{};
   if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
   if (!insert(threads_, record.id)) return absl::OkStatus();
+  written_ += text(thread.name).size();
   return kept(sink.define(
       key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
 }
@@ -178,6 +198,8 @@ absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, c
     stacks_[record.id] = false;
     return invalid(absl::StrCat("stack ", record.id, " with megabytes of text"));
   }
+  shown_of_stack_.set(record.id, resolved);
+  shown_ += resolved;
   return kept(sink.define(key, stack));
 }
 
@@ -190,6 +212,8 @@ absl::Status Definitions::take<lanes::RegionDefinition>(const std::string& key, 
   if (contains(regions_, record.id)) return absl::OkStatus();
   if (region.parent == record.id) return invalid(absl::StrCat("region ", record.id, " that is its own parent"));
   insert(regions_, record.id);
+  shown_of_region_.set(record.id, shown_of_stack_.of(region.stack));
+  shown_ += shown_of_region_.of(record.id);
   return kept(sink.define(key, store::RegionInfo{.id = record.id,
                                                  .stack = known(stacks_, region.stack),
                                                  .parent = known(regions_, region.parent),
@@ -213,6 +237,10 @@ absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, co
   const std::uint32_t forward_site = known(DefinitionKind::kSite, site.forward_site);  // defined before this one
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
+  written_ += operator_name(site.op).size();
+  shown_of_number_.set(record.id, shown_of(site.stack, site.module, site.region) +
+                                      shown_of_call_site_.of(site.call_site) + operator_name(site.op).size());
+  shown_ += shown_of_number_.of(record.id) + shown_of_number_.of(forward_site);
   return kept(sink.define(key, store::SiteInfo{.id = record.id,
                                                .stack = known(stacks_, site.stack),
                                                .module = known(modules_, site.module),

@@ -22,12 +22,16 @@ namespace castscope::ingest {
 inline constexpr std::uint32_t kLargestDefinitionId = 1u << 22;
 // More than a segment can hold. Facts and operator uses count with their texts, which they share in the segment.
 inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
+// So many bytes that a report says count as one. A place is said with its stack, of some kilobytes: in jobs as they
+// are, this counts less than the definitions themselves.
+inline constexpr std::uint64_t kShownForOne = 64;
 
 class Definitions {
  public:
-  // Takes whole records, and skips those that are known. On an error of the sink `*sink_error` is set too. Of the other
-  // errors each ends the process: more was defined than can be.
-  absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
+  // Takes whole records, and skips those that are known, until bytes() is beyond `most_bytes`. On an error of the sink
+  // `*sink_error` is set too. Of the other errors each ends the process: more was defined than can be.
+  absl::Status apply(const std::string& key, std::string_view records, std::uint64_t most_bytes, store::RunSink& sink,
+                     absl::Status* sink_error);
 
   // What was wrong with the first record that made no sense: "a definition of the unknown kind 77"; "" = none did.
   const std::string& damage() const { return damage_; }
@@ -43,7 +47,10 @@ class Definitions {
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
-  std::uint64_t bytes() const { return bytes_; }  // of texts and stacks, that were new
+  // What the new definitions cost the run: texts and stacks as they came, what is written into the run file of them,
+  // and a part of what a report says of them. A few bytes may refer to a long text, and each that does has it written
+  // again.
+  std::uint64_t bytes() const { return bytes_ + written_ + shown_ / kShownForOne; }
 
  private:
   struct Record {
@@ -70,6 +77,19 @@ class Definitions {
   absl::Status take(const std::string& key, const Record& record, store::RunSink& sink);
   std::uint32_t known_subject(const lanes::FactDefinition& fact) const;
   absl::Status kept(absl::Status status);  // remembers an error of the sink
+  // The bytes of text that a report says of a definition, by its number.
+  class Shown {
+   public:
+    void set(std::uint32_t id, std::uint64_t bytes);
+    std::uint64_t of(std::uint32_t id) const { return id < bytes_.size() ? bytes_[id] : 0; }
+
+   private:
+    std::vector<std::uint32_t> bytes_;
+  };
+  // What a report says of the module, the place, and so on, that a definition names.
+  std::uint64_t shown_of(std::uint32_t stack, std::uint32_t module, std::uint32_t region) const {
+    return shown_of_stack_.of(stack) + shown_of_module_.of(module) + shown_of_region_.of(region);
+  }
   const std::string& text(std::uint32_t id) const;
   const std::string& operator_name(std::uint32_t id) const;
 
@@ -80,9 +100,11 @@ class Definitions {
   absl::flat_hash_map<std::uint32_t, Code> codes_;
   absl::flat_hash_map<std::uint32_t, std::uint32_t> operators_;  // → string
   absl::flat_hash_set<std::pair<std::string, std::string>> attributes_;
+  absl::flat_hash_set<std::size_t> said_of_call_sites_;
   Set stacks_, modules_, call_sites_, regions_, threads_;
   std::vector<lanes::DefinitionKind> numbers_;
-  std::uint64_t bytes_ = 0;
+  Shown shown_of_stack_, shown_of_module_, shown_of_call_site_, shown_of_region_, shown_of_number_;
+  std::uint64_t bytes_ = 0, written_ = 0, shown_ = 0;
   std::string damage_;
   Set lost_uses_;
   absl::Status sink_error_;

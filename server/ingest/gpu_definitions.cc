@@ -32,6 +32,7 @@ absl::Status Definitions::take<lanes::KernelDefinition>(const std::string& key, 
   if (absl::Status status = number(DefinitionKind::kKernel, record.id, &fresh); !status.ok() || !fresh) return status;
   // The kernel's name is not counted again: a run keeps each name once, as the segment does.
   bytes_ += info.op.size() + info.origin.size();
+  shown_ += info.name.size() + shown_of_number_.of(info.site) + shown_of_number_.of(info.use);
   return kept(sink.define(key, info));
 }
 
@@ -64,6 +65,7 @@ absl::Status Definitions::take<lanes::MatmulDefinition>(const std::string& key, 
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kMatmul, record.id, &fresh); !status.ok() || !fresh) return status;
   bytes_ += info.op.size() + info.function.size();
+  shown_ += info.op.size() + info.function.size() + shown_of_number_.of(m.use);
   return kept(sink.define(key, info));
 }
 

@@ -13,6 +13,10 @@ namespace {
 // is then sent again.
 constexpr std::uint64_t kMostUncommittedBytes = 4u << 20;
 
+// Of what senders alone decide how much there is, and what stays in memory while the run goes on.
+constexpr std::size_t kMostRelays = 65'536;
+constexpr std::size_t kMostKeptRejections = 1000;  // of a relay: further ones are not told to it
+
 // The time that has passed since this moment, in ns since the epoch.
 Run::Clock::duration since(std::int64_t epoch_ns) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -139,6 +143,8 @@ absl::Status Run::still_open(const std::string& id, Clock::time_point now) {
 absl::Status Run::let_in(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
                          Reply* reply, Clock::time_point now) {
   if (absl::Status status = may_send(opening, id, now); !status.ok()) return status;
+  if (relays_.size() >= kMostRelays && !relays_.contains(id))
+    return absl::FailedPreconditionError(absl::StrCat("run ", opening_.id, " has ", kMostRelays, " relays already"));
   Relay& relay = relays_[id];
   ++relay.streams;
   relay.life = life_;
@@ -266,7 +272,7 @@ absl::Status Run::take(Relay& relay, const v1::Batch& batch, Reply* reply) {
     if (absl::Status status = sink_->incomplete(verdict.reason, rejection.process_key(), rejection.sentence());
         !status.ok())
       return give_up(status);
-    relay.rejections.push_back(std::move(rejection));
+    if (relay.rejections.size() < kMostKeptRejections) relay.rejections.push_back(std::move(rejection));
   }
   const std::size_t bytes = batch.ByteSizeLong();
   uncommitted_ += bytes;

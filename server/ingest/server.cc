@@ -1,6 +1,5 @@
 #include "server/ingest/server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
@@ -22,11 +21,18 @@ namespace {
 // What peers may hold of the collector. A relay has one stream; clients of one process share a connection.
 constexpr int kMostStreamsOfConnection = 100;
 constexpr int kPatienceForHandshakeMs = 10'000, kPatienceWithIdleMs = 60'000;
+constexpr std::size_t kMostStreams = 16'384;        // a thread each
+constexpr std::size_t kThreadsBesideStreams = 512;  // of streams whose hello is awaited, and gRPC's own
 constexpr std::size_t kMostMemoryOfConnections = 512u << 20;
 
 void set_bounds(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("collector").Resize(kMostMemoryOfConnections));
+  // Each call has a thread. Without a bound, calls that are begun and taken back at once make as many as the system
+  // has.
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("collector")
+          .Resize(kMostMemoryOfConnections)
+          .SetMaxThreads(static_cast<int>(kThreadsBesideStreams + std::min(kMostStreams, connections_at_most()))));
   // A packed message may be a thousand times as long when it is unpacked, which comes before its length is looked at.
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -61,9 +67,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   wire::quiet_libraries();
   if (absl::Status status = check_listener(options); !status.ok()) return status;
   auto impl = std::make_unique<Impl>(options, std::move(keeper));
-  // Before the first server is made. Neither of the two asks for the token: they tell nothing of any run.
+  // Before the first server is made. It asks for no token, and tells nothing of any run. There is no reflection: its
+  // streams hold a thread each for as long as their peers like, strangers or not.
   grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.RegisterService(&impl->service);
   set_bounds(builder);

@@ -18,6 +18,7 @@ constexpr std::size_t kMostProcesses = 1u << 16;
 constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kProcessBytes = 128;  // of a process without its names, in the run file, about
 
 bool is_name(const std::string& process_key) { return !process_key.empty() && process_key.size() <= kLongestText; }
 
@@ -95,15 +96,16 @@ absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSin
 
 // Plain definitions become records: from there on both forms are one.
 absl::Status ProcessValidator::take_definitions(const v1::Batch& batch, store::RunSink& sink) {
+  const std::uint64_t most = definitions_.bytes() + sums_->room_for_definitions();
   if (batch.plain_definitions().empty() && !plain_.used()) {
-    const absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_);
+    const absl::Status status = definitions_.apply(key_, batch.definitions(), most, sink, &sink_error_);
     return !status.ok() || definitions_.damage().empty() ? status
                                                          : lose(Part::kDefinitions, definitions_.damage(), sink);
   }
   if (!batch.definitions().empty()) return invalid("both packed and plain definitions");
   std::string records;
   if (absl::Status status = plain_.pack(batch.plain_definitions(), &records); !status.ok()) return status;
-  const absl::Status status = definitions_.apply(key_, records, sink, &sink_error_);
+  const absl::Status status = definitions_.apply(key_, records, most, sink, &sink_error_);
   return status.ok() && !definitions_.damage().empty() ? invalid(definitions_.damage()) : status;
 }
 
@@ -119,7 +121,10 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
                                 " with start_ticks ", begin.start_ticks(), ", though it is process ", identity_->pid,
                                 " of host ", identity_->host, " with start_ticks ", identity_->start_ticks,
                                 ": two processes cannot have one key"));
-  if (std::exchange(begun_, true)) return absl::OkStatus();  // it may be sent again after a reconnect
+  if (begun_) return absl::OkStatus();  // it may be sent again after a reconnect
+  if (absl::Status status = sums_->define(kProcessBytes + 2 * (key_.size() + begin.host().size())); !status.ok())
+    return status;
+  begun_ = true;
   identity_ = identity;
   return kept(sink.process({.key = key_,
                             .host = begin.host(),
@@ -375,7 +380,8 @@ Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool t
                                 "was not taken"),
             .reason = store::IncompleteReason::kBatchRejected,
             .failed = {}};
-  if (!processes_.contains(batch.process_key()) && processes_.size() >= kMostProcesses) {
+  const bool has_room = processes_.size() < kMostProcesses && sums_.room_for_definitions() > 0;
+  if (!has_room && !processes_.contains(batch.process_key())) {
     if (std::exchange(too_many_, true)) return {};
     return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
                                              " is one too many for a run; it is ignored, "

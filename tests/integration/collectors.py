@@ -25,7 +25,10 @@ class Collector:
                    *map(str, self.options)]
         self.server = subprocess.Popen(command, cwd=self.castscope.folder, env=clean_environment(),
                                        stderr=subprocess.PIPE, text=True)
-        assert "collecting on" in self.server.stderr.readline()
+        said = self.server.stderr.readline()
+        assert "collecting on" in said
+        if self.address.endswith(":0"):  # a port that the system chose
+            self.address = said.split("collecting on ")[1].split(" into ")[0]
 
     def read_log_until(self, words):
         """Reads the log, line by line, up to one that has these words."""

@@ -37,8 +37,8 @@ def tokens(castscope):
 
 @pytest.fixture
 def guarded(castscope, tokens):
-    tokens.write(entry("training", "to send", "send"), entry("boards", "to see", "see"),
-                 entry("keeper", "to do all", "administer"))
+    tokens.write(entry("training", "to send", "send"), entry("night-training", "to send at night", "send"),
+                 entry("boards", "to see", "see"), entry("keeper", "to do all", "administer"))
     collector = Collector(castscope, options=["--tokens", tokens.path, "--web=127.0.0.1:0", "--metrics=127.0.0.1:0"])
     yield collector
     collector.stop()
@@ -130,10 +130,13 @@ def test_a_stream_that_sends_nothing_ends_with_its_token(wire, guarded, tokens):
 
 
 def test_a_run_without_a_key_belongs_to_a_token(wire, guarded, tokens):
-    mine = wire.Process(wire.Client(guarded.address, "mine", relay="a", token="to send"), pid=1)
+    name = "night-training"
+    mine = wire.Process(wire.Client(guarded.address, "mine", relay="a", token="to send at night"), pid=1)
     train(wire, mine)
-    code, sentence = refused(wire, lambda: wire.Client(guarded.address, "mine", relay="a", token="to do all").receive())
-    assert code == "PERMISSION_DENIED" and "begun by another sender" in sentence
+    for key in ("", name + "  ", f"sender {name}", f"sender {hashlib.sha256(name.encode()).hexdigest()}"):
+        code, sentence = refused(wire, lambda key=key: wire.Client(guarded.address, "mine", relay="a",
+                                                                   token="to do all", run_key=key).receive())
+        assert code == "PERMISSION_DENIED" and "begun by another sender" in sentence, key
     mine.batch(end=exited(wire))
     mine.client.goodbye(exit_code=0)
     mine.client.close()

@@ -189,6 +189,7 @@ void Daemon::take_up_runs() {
 }
 
 void Daemon::run_until_stopped() {
+  look_after_runs_ = std::make_unique<PeriodicLook>(kLook, [this] { look_after_runs(); });
   for (;;) {
     const ServeSignals::Came came = signals_.wait(kLook);
     if (came == ServeSignals::Came::kStop) break;
@@ -204,13 +205,11 @@ void Daemon::run_until_stopped() {
         door_->change(tokens);
       });
       server_->end_unwelcome();
-      look_after_runs();
     } catch (const std::bad_alloc&) {
-      log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
+      log::warn("there was no memory to look at the tokens; it is tried again in ten seconds");
     }
     if (const std::size_t lost = log::lost_lines(); lost > lost_lines_)
       log::warn(absl::StrCat(lost - std::exchange(lost_lines_, lost), " lines of this log were lost: nobody read it"));
-    malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
   }
   stop();
 }
@@ -221,6 +220,7 @@ void Daemon::look_after_runs() {
   shelf_->look_after_troubles();
   for (ingest::RunOpening& run : shelf_->take_unconcluded()) server_->take_up(std::move(run));
   if (steady_clock::now() - retained_at_ >= kBetweenRemovals) apply_retention();
+  malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
 }
 
 // A clock that steps by more than a day is not believed: it could make every run look old.
@@ -255,6 +255,7 @@ std::string Daemon::trouble() const {
 // Takes what still comes for a moment, and closes open runs for as long as the time allows.
 void Daemon::stop() {
   log::info("stopping");
+  const bool looks = !look_after_runs_->stop(milliseconds(100));  // first: it takes runs up
   server_->shutdown(milliseconds(500));
   if (const std::size_t left = shelf_->left(); left > 0) {
     log::info(absl::StrCat(left, left == 1 ? " run is" : " runs are",
@@ -262,6 +263,7 @@ void Daemon::stop() {
                            "report FILE` shows it as it is"));
     end_process();  // the files stay as they were committed: to make one file of each takes as long as to close the run
   }
+  if (looks) end_process();  // a long report of a run that was abandoned is still being made
   if (monitor_ != nullptr && !monitor_->stop(milliseconds(100))) end_process();
   if (viewer_ != nullptr && !viewer_->stop(milliseconds(100))) end_process();  // a long report is still being made
 }

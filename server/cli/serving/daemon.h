@@ -9,6 +9,7 @@
 #include "server/admission/door.h"
 #include "server/cli/serving/collector_lock.h"
 #include "server/cli/serving/metrics.h"
+#include "server/cli/serving/periodic_look.h"
 #include "server/cli/serving/run_shelf.h"
 #include "server/cli/serving/serve_config.h"
 #include "server/cli/serving/serve_signals.h"
@@ -64,6 +65,8 @@ class Daemon {
   std::chrono::nanoseconds clock_offset_{};  // of the wall clock from the steady one, at the start
   bool clock_told_ = false;
   std::size_t lost_lines_ = 0;  // of the log, that were told
+  // Not beside the tokens: a report may take minutes, and whose token was taken out does not send meanwhile.
+  std::unique_ptr<PeriodicLook> look_after_runs_;  // last: it ends before what it looks after
 };
 
 }  // namespace castscope::cli

@@ -1,8 +1,8 @@
 #include "server/ingest/listening/acceptor.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@ namespace {
 constexpr int kPauseMs = 100;
 // Who gives way has gone after a few thousandths of a second.
 constexpr int kBetweenLooksMs = 10;
+constexpr int kBetweenLooksAtStrangersMs = 50;
 
 }  // namespace
 
@@ -35,7 +36,7 @@ void Acceptor::accept_until_stopped() {
   std::vector<pollfd> watched = {{.fd = stop_[0], .events = POLLIN, .revents = 0}};
   for (const int one : sockets_.sockets()) watched.push_back({.fd = one, .events = POLLIN, .revents = 0});
   for (;;) {
-    poll(watched.data(), watched.size(), -1);
+    poll(watched.data(), watched.size(), places_->look_at_strangers() ? kBetweenLooksAtStrangersMs : -1);
     if (watched[0].revents != 0) return;
     for (std::size_t i = 1; i < watched.size(); ++i)
       if (watched[i].revents != 0) accept_one(watched[i].fd);
@@ -69,6 +70,7 @@ bool Acceptor::gets_place(int connection, const Origin& origin) {
   for (;;) {
     const Places::Answer answer = places_->enter(connection, origin);
     if (answer != Places::Answer::kWaits) return answer == Places::Answer::kIn;
+    (void)places_->look_at_strangers();
     if (stops_within(kBetweenLooksMs)) return false;
   }
 }

@@ -1,14 +1,13 @@
 #include "server/ingest/listening/places.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>  // glibc's netinet/tcp.h has an older tcp_info
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -27,19 +26,12 @@ std::optional<ino_t> socket_at(int descriptor) {
   return info.st_ino;
 }
 
-// The kernel's tcp_info goes on behind glibc's.
-struct TcpInfo {
-  tcp_info known;
-  std::uint64_t pacing_rate, most_pacing_rate, bytes_acknowledged, bytes_received;
-};
-static_assert(sizeof(tcp_info) == 104, "bytes_received is at 128");
-
-// Whether a byte of it has ever come. What is not known is taken for a yes.
-bool has_spoken(int connection) {
-  TcpInfo info{};
+// What has come over a TCP connection; nullopt: it is none.
+std::optional<std::uint64_t> bytes_received(int connection) {
+  tcp_info info{};
   socklen_t size = sizeof info;
-  const bool is_known = getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && size == sizeof info;
-  return !is_known || info.bytes_received > 0;
+  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  return info.tcpi_bytes_received;
 }
 
 // Whoever owns it notices, and closes it. It cannot be closed here: the number would be the owner's still.
@@ -79,6 +71,7 @@ Origin origin_of(const sockaddr_storage& where) {
 
 Places::Answer Places::enter(int connection, const Origin& origin, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  if (is_barred(origin, now)) return Answer::kTurnedAway;
   if (taken_.size() >= most_) forget_closed();
   if (taken_.size() < most_) {
     if (const std::optional<ino_t> socket = socket_at(connection))
@@ -105,6 +98,28 @@ void Places::introduced(const std::string& peer) {
     if (one.origin.peer == plain) one.is_stranger = false;
 }
 
+bool Places::look_at_strangers(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(taken_, [](const Taken& one) { return one.is_stranger && socket_at(one.connection) != one.socket; });
+  bool any = false;
+  for (Taken& one : taken_) {
+    if (!one.is_stranger || one.ends) continue;
+    any = true;
+    const std::uint64_t bytes = bytes_received(one.connection).value_or(0);
+    if (bytes <= kMostOfStranger) continue;
+    one.ends = true;
+    tell_to_end(one.connection);
+    Clock::time_point& until = barred_[one.origin.machine];
+    until = std::max(until, now + std::chrono::seconds(1 + bytes / kForgottenInASecond));
+  }
+  return any;
+}
+
+bool Places::is_barred(const Origin& origin, Clock::time_point now) {
+  std::erase_if(barred_, [&](const auto& entry) { return entry.second <= now; });
+  return !origin.peer.empty() && barred_.contains(origin.machine);
+}
+
 std::size_t Places::part_of_one() const { return std::max<std::size_t>(1, most_ / kPartOfOneMachine); }
 
 std::size_t Places::strangers_of(const std::string& machine) const {
@@ -129,8 +144,9 @@ Places::Taken* Places::who_gives_way(Clock::time_point now) {
     return found == taken_.end() ? nullptr : &*found;
   };
   if (has_too_many) return oldest([&](const Taken& one) { return one.origin.machine == most->first; });
-  if (Taken* const silent = oldest(
-          [&](const Taken& one) { return now - one.since >= kPatienceForSilence && !has_spoken(one.connection); }))
+  if (Taken* const silent = oldest([&](const Taken& one) {
+        return now - one.since >= kPatienceForSilence && bytes_received(one.connection) == 0u;
+      }))
     return silent;
   return oldest([&](const Taken& one) { return now - one.since >= kPatience; });
 }

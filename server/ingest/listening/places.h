@@ -12,10 +12,14 @@
 //   handshake may take.
 // - Otherwise the newcomer waits, and with it those behind it in the system's queue.
 //
-// Only the last three hold for whoever comes from this machine. Its jobs may be many at once and have one address, and
-// an eighth for each address would not stop its users: each of them may take any address of 127.0.0.0/8. Over a Unix
-// socket nobody gives way, since nobody could be told from others after his introduction; such a socket is its user's
-// alone, or asks for a token.
+// A stranger that sends more than a hello takes is ended, places or not, and for some seconds nobody from its machine
+// gets in. gRPC 1.51 makes a thread and some ten kilobytes of each call, and a call takes 400 bytes of whoever begins
+// it and takes it back at once ("rapid reset", CVE-2023-44487); no setting of it bounds these.
+//
+// Of the five, only the last three hold for whoever comes from this machine. Its jobs may be many at once and have one
+// address, and an eighth for each address would not stop its users: each of them may take any address of 127.0.0.0/8.
+// Over a Unix socket nobody gives way, since nobody could be told from others after his introduction; such a socket is
+// its user's alone, or asks for a token.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,6 +27,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -42,6 +48,10 @@ class Places {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kPatience{10}, kPatienceForSilence{1};
+  // A handshake, a hello of at most one megabyte, and what may come behind it before it is read.
+  static constexpr std::uint64_t kMostOfStranger = 2u << 20;
+  // How fast gRPC gets over what a stranger sent beyond it.
+  static constexpr std::uint64_t kForgottenInASecond = 512u << 10;
   explicit Places(std::size_t most) : most_(most) {}
 
   enum class Answer { kIn, kWaits, kTurnedAway };
@@ -50,6 +60,9 @@ class Places {
   Answer enter(int connection, const Origin& origin, Clock::time_point now = Clock::now());
   // A relay has introduced itself over this connection. `peer`: as gRPC names it.
   void introduced(const std::string& peer);
+  // Ends the strangers that have sent too much. Returns whether there are strangers: they are to be looked at again
+  // soon.
+  bool look_at_strangers(Clock::time_point now = Clock::now());
 
  private:
   struct Taken {
@@ -59,6 +72,7 @@ class Places {
     Clock::time_point since;
     bool is_stranger = true, ends = false;
   };
+  bool is_barred(const Origin& origin, Clock::time_point now);
   std::size_t part_of_one() const;
   std::size_t strangers_of(const std::string& machine) const;
   void forget_closed();
@@ -66,7 +80,8 @@ class Places {
 
   const std::size_t most_;
   std::mutex mutex_;
-  std::vector<Taken> taken_;  // the oldest first
+  std::vector<Taken> taken_;                         // the oldest first
+  std::map<std::string, Clock::time_point> barred_;  // machines, and until when
 };
 
 // A third of the process's descriptors: each run takes four more for its file.

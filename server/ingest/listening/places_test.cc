@@ -63,15 +63,20 @@ class PlacesTest : public testing::Test {
     pair.ours = accept(listener, nullptr, nullptr);
     close(listener);
   }
-  // A byte, which the collector reads.
-  void speaks(int number) {
-    char byte = 'x';
-    EXPECT_EQ(send(pairs_[number - 1].theirs, &byte, 1, 0), 1);
-    EXPECT_EQ(recv(pairs_[number - 1].ours, &byte, 1, 0), 1);
-  }
   Answer asks_again() { return places_.enter(pairs_.back().ours, origin_, now_); }
   void come(int many, const std::string& address) {
     for (int i = 0; i < many; ++i) ASSERT_EQ(comes(address), Answer::kIn);
+  }
+  // Which the collector reads.
+  void sends(int number, std::size_t bytes) {
+    const Pair& pair = pairs_[number - 1];
+    std::string some(bytes, 'x'), read(1 << 16, ' ');
+    for (std::size_t sent = 0; sent < bytes;) {
+      const ssize_t more = send(pair.theirs, some.data() + sent, bytes - sent, MSG_DONTWAIT);
+      if (more > 0) sent += static_cast<std::size_t>(more);
+      while (recv(pair.ours, read.data(), read.size(), MSG_DONTWAIT) > 0) {
+      }
+    }
   }
   void introduces_itself(const std::string& address, int number) {
     places_.introduced(absl::StrCat("ipv4:", address, ":", number));
@@ -103,8 +108,8 @@ class PlacesTest : public testing::Test {
 TEST_F(PlacesTest, WhoHasSaidNothingForASecondMakesRoom) {
   over_tcp_ = true;
   for (int machine = 1; machine <= 16; ++machine) come(1, absl::StrCat("192.0.2.", machine));
-  speaks(1);
-  speaks(3);
+  sends(1, 1);
+  sends(3, 1);
   now_ += std::chrono::milliseconds(999);
   EXPECT_EQ(comes("192.0.3.1"), Answer::kWaits);
   EXPECT_EQ(who_went(), 0) << "his first byte may be on its way";
@@ -118,7 +123,7 @@ TEST_F(PlacesTest, WhoHasSaidNothingForASecondMakesRoom) {
 TEST_F(PlacesTest, WhoHasSpokenHasTenSecondsForTheRest) {
   over_tcp_ = true;
   come(16, "127.0.0.1");
-  for (int number = 1; number <= 16; ++number) speaks(number);
+  for (int number = 1; number <= 16; ++number) sends(number, 1);
   now_ += Places::kPatience - std::chrono::milliseconds(1);
   EXPECT_EQ(comes("127.0.0.1"), Answer::kWaits);
   EXPECT_EQ(who_went(), 0);
@@ -180,6 +185,24 @@ TEST_F(PlacesTest, FromThisMachineAsManyMayComeAsThereArePlacesAndHaveTheirTime)
   EXPECT_EQ(comes("127.0.0.2"), Answer::kWaits);
   EXPECT_EQ(who_went(), 2);
   EXPECT_EQ(asks_again(), Answer::kIn);
+}
+
+TEST_F(PlacesTest, AStrangerThatSendsMoreThanAHelloIsEndedAndItsMachineIsBarredForAWhile) {
+  EXPECT_FALSE(places_.look_at_strangers(now_));
+  over_tcp_ = true;
+  come(2, "192.0.2.1");
+  come(1, "192.0.2.2");
+  introduces_itself("192.0.2.1", 2);
+  for (const int number : {1, 2, 3}) sends(number, Places::kMostOfStranger);
+  EXPECT_TRUE(places_.look_at_strangers(now_));
+  EXPECT_EQ(who_went(), 0);
+  for (const int number : {1, 2}) sends(number, 1000);
+  EXPECT_TRUE(places_.look_at_strangers(now_));
+  EXPECT_EQ(who_went(), 1) << "and not who has introduced itself";
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kTurnedAway);
+  EXPECT_EQ(comes("192.0.2.3"), Answer::kIn);
+  now_ += std::chrono::seconds(6);
+  EXPECT_EQ(comes("192.0.2.1"), Answer::kIn);
 }
 
 TEST_F(PlacesTest, OverAUnixSocketNobodyGivesWay) {

@@ -1,5 +1,7 @@
 // The file gives back what was not taken, each sentence once, and the run is not complete for it.
+#include "absl/strings/str_cat.h"
 #include "server/store/run/completeness.h"
+#include "server/store/run/sentence_room.h"
 #include "server/store/testing/run_store_test.h"
 
 namespace castscope::store {
@@ -32,6 +34,22 @@ TEST_F(RunStoreTest, ARunThatGoesOnKeepsWhatWasNotTakenBefore) {
   ASSERT_TRUE((*again)->incomplete(IncompleteReason::kBatchRejected, "", "a batch came too late").ok());
   ASSERT_TRUE((*again)->close().ok());
   EXPECT_EQ(read().incomplete.size(), 1u);
+}
+
+// A sender may have as many as it likes to say. The run is not complete all the same.
+TEST_F(RunStoreTest, SentencesHaveABoundedRoom) {
+  auto store = create();
+  for (int i = 0; i < 6000; ++i) {
+    ASSERT_TRUE(store->incomplete(IncompleteReason::kProcessRejected, absl::StrCat("process ", i), "sent junk").ok());
+    ASSERT_TRUE(store->notice(absl::StrCat("notice ", i)).ok());
+  }
+  ASSERT_TRUE(store->finish({.end_ns = 5, .exit_status = 0, .signal = {}, .complete = true}).ok());
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  EXPECT_EQ(data.incomplete.size(), kMostSentences + 1);
+  EXPECT_EQ(data.incomplete.back().sentence, "more is missing, and a run file has no room to say what");
+  EXPECT_EQ(data.notices.size(), kMostSentences + 1);
+  EXPECT_EQ(data.notices.back(), "there were more notices, and a run file has no room for them");
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace castscope::store {
 
 absl::Status RunKeys::prepare(Database& database) {
-  auto put = Statement::prepare(database, "INSERT OR REPLACE INTO run VALUES (?,?)");
-  if (!put.ok()) return put.status();
-  put_ = *std::move(put);
-  auto erase = Statement::prepare(database, "DELETE FROM run WHERE key IN " CASTSCOPE_END_KEYS);
-  if (!erase.ok()) return erase.status();
-  erase_end_ = *std::move(erase);
-  return absl::OkStatus();
+  const std::pair<Statement*, const char*> all[] = {
+      {&put_, "INSERT OR REPLACE INTO run VALUES (?,?)"},
+      {&erase_end_, "DELETE FROM run WHERE key IN " CASTSCOPE_END_KEYS},
+      {&add_notice_, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
+      {&add_incomplete_, "INSERT INTO missing SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT * FROM missing"},
+  };
+  return prepare_all(database, all);
 }
 
 absl::Status RunKeys::start(const RunStart& start, bool keep_all) {
@@ -45,6 +45,18 @@ absl::Status RunKeys::end(const RunEnd& end) {
 
 absl::Status RunKeys::take_end_back() { return erase_end_.run(); }
 
-void RunKeys::let_go() { put_ = Statement(), erase_end_ = Statement(); }
+absl::Status RunKeys::notice(const std::string& sentence) {
+  const auto kept = notices_.take("", sentence);
+  return kept ? add_notice_.run(kept->text) : absl::OkStatus();
+}
+
+absl::Status RunKeys::incomplete(IncompleteReason reason, const std::string& process, const std::string& sentence) {
+  const auto kept = missing_.take(process, sentence);
+  return kept ? add_incomplete_.run(reason, kept->whose, kept->text) : absl::OkStatus();
+}
+
+void RunKeys::let_go() {
+  for (Statement* statement : {&put_, &erase_end_, &add_notice_, &add_incomplete_}) *statement = Statement();
+}
 
 }  // namespace castscope::store

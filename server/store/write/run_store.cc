@@ -86,7 +86,7 @@ class RunStore::Impl {
   absl::flat_hash_map<std::string, std::size_t> by_key;
   EarlierLife earlier;  // none, unless the file is written on
   RunKeys keys;
-  Statement add_notice, add_incomplete, put_process, put_relay;
+  Statement put_process, put_relay;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool has_evidence = false;  // handed over since the last commit
@@ -114,8 +114,6 @@ absl::Status RunStore::Impl::open_for_writing() {
   tables = *std::move(prepared);
   CASTSCOPE_RETURN_IF_ERROR(keys.prepare(database));
   const std::pair<Statement*, const char*> all[] = {
-      {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
-      {&add_incomplete, "INSERT INTO missing SELECT ?1, nullif(?2, ''), ?3 EXCEPT SELECT * FROM missing"},
       {&put_process,
        "INSERT INTO processes (id, process_key, host, pid, parent_pid, start_ticks, start_epoch_ns) "
        "VALUES (?,?,?,?,?,?,?)"},
@@ -232,7 +230,7 @@ absl::Status RunStore::Impl::close() {
 void RunStore::Impl::let_go() {
   closed = true;
   keys.let_go();
-  for (Statement* statement : {&add_notice, &add_incomplete, &put_process, &put_relay}) *statement = Statement();
+  for (Statement* statement : {&put_process, &put_relay}) *statement = Statement();
   processes.clear();
   tables.reset();
 }
@@ -304,7 +302,7 @@ absl::Status RunStore::process_end(const std::string& key, ProcessEnd end, int e
 }
 
 absl::Status RunStore::incomplete(IncompleteReason reason, const std::string& process, const std::string& sentence) {
-  return impl_->on_run([&] { return impl_->add_incomplete.run(reason, process, sentence); });
+  return impl_->on_run([&] { return impl_->keys.incomplete(reason, process, sentence); });
 }
 
 LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {
@@ -341,7 +339,7 @@ absl::Status RunStore::commit() {
   return impl_->keep(with_memory(impl_->path, [&] { return impl_->commit(false); }));
 }
 absl::Status RunStore::notice(const std::string& sentence) {
-  return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
+  return impl_->on_run([&] { return impl_->keys.notice(sentence); });
 }
 absl::Status RunStore::git_dirty(bool dirty) {
   return impl_->in_file([&] { return impl_->keys.set("git_dirty", dirty); });

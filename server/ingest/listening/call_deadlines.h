@@ -1,4 +1,5 @@
-// Ends calls whose peer does not introduce itself in time, and lets only so many wait: each call holds a thread.
+// Ends calls whose peer does not do in time what is waited for (say hello, read why it is refused), and lets only so
+// many wait: each call holds a thread.
 #pragma once
 
 #include <chrono>
@@ -13,29 +14,29 @@ class ServerContext;
 
 namespace castscope::ingest {
 
-class HelloDeadlines {
+class CallDeadlines {
   struct Deadline {
     std::chrono::steady_clock::time_point end;
     grpc::ServerContext* call = nullptr;
   };
 
  public:
-  explicit HelloDeadlines(std::chrono::milliseconds patience);
-  ~HelloDeadlines();
+  explicit CallDeadlines(std::chrono::milliseconds patience);
+  ~CallDeadlines();
 
   static constexpr std::size_t kMost = 256;
 
   // The call is cancelled unless this object goes in time.
   class Waiting {
    public:
-    Waiting(HelloDeadlines& all, grpc::ServerContext* call);
+    Waiting(CallDeadlines& all, grpc::ServerContext* call);
     ~Waiting();
     bool may_wait() const { return may_wait_; }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
    private:
-    HelloDeadlines& all_;
+    CallDeadlines& all_;
     std::list<Deadline>::iterator place_;
     bool may_wait_ = false;
   };

@@ -1,4 +1,4 @@
-#include "server/ingest/listening/hello_deadlines.h"
+#include "server/ingest/listening/call_deadlines.h"
 
 #include <grpcpp/grpcpp.h>
 
@@ -6,10 +6,10 @@ namespace castscope::ingest {
 
 using Clock = std::chrono::steady_clock;
 
-HelloDeadlines::HelloDeadlines(std::chrono::milliseconds patience)
+CallDeadlines::CallDeadlines(std::chrono::milliseconds patience)
     : patience_(patience), thread_([this] { cancel_until_stopped(); }) {}
 
-HelloDeadlines::~HelloDeadlines() {
+CallDeadlines::~CallDeadlines() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -18,7 +18,7 @@ HelloDeadlines::~HelloDeadlines() {
   thread_.join();
 }
 
-void HelloDeadlines::cancel_until_stopped() {
+void CallDeadlines::cancel_until_stopped() {
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     if (waiting_.empty()) {
@@ -37,7 +37,7 @@ void HelloDeadlines::cancel_until_stopped() {
   }
 }
 
-HelloDeadlines::Waiting::Waiting(HelloDeadlines& all, grpc::ServerContext* call) : all_(all) {
+CallDeadlines::Waiting::Waiting(CallDeadlines& all, grpc::ServerContext* call) : all_(all) {
   const std::lock_guard lock(all_.mutex_);
   may_wait_ = all_.waiting_.size() < kMost;
   all_.waiting_.push_back({.end = Clock::now() + all_.patience_, .call = call});
@@ -45,7 +45,7 @@ HelloDeadlines::Waiting::Waiting(HelloDeadlines& all, grpc::ServerContext* call)
   if (all_.waiting_.size() == 1) all_.changed_.notify_one();
 }
 
-HelloDeadlines::Waiting::~Waiting() {
+CallDeadlines::Waiting::~Waiting() {
   const std::lock_guard lock(all_.mutex_);
   all_.waiting_.erase(place_);
 }
