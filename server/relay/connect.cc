@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "proto/loopback.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
 #include "proto/tls_files.h"
@@ -58,6 +59,8 @@ absl::Status check_address(const std::string& address) {
                                           : "HOST:PORT, such as 127.0.0.1:7390"));
 }
 
+bool needs_tls(const std::string& address) { return !wire::is_loopback(address); }
+
 absl::Status check_own_certificate(const Tls& tls) {
   grpc::SslCredentialsOptions ignored;
   return add_own_certificate(tls, ignored);
@@ -65,6 +68,9 @@ absl::Status check_own_certificate(const Tls& tls) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls) {
   if (absl::Status status = check_address(address); !status.ok()) return status;
+  if (!tls.use && needs_tls(address))
+    return absl::InvalidArgumentError(
+        absl::StrCat("the collector at ", address, " is on another machine, and nothing is sent there without TLS"));
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (tls.use) {
     grpc::SslCredentialsOptions options;

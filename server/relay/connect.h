@@ -24,11 +24,14 @@ struct Tls {
 // Whether it is "host:port" or "unix:PATH"; the error is a sentence. It starts nothing.
 absl::Status check_address(const std::string& address);
 
+// Whether it is on another machine: connect() makes no connection there without TLS.
+bool needs_tls(const std::string& address);
+
 // Whether our own certificate and its key can be used, or neither is given; the error is a sentence.
 absl::Status check_own_certificate(const Tls& tls);
 
 // Makes a channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that is not
-// valid, or a certificate file that cannot be read.
+// valid, for one on another machine without TLS, and for a certificate file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls = {});
 
 // Opens a stream, says nothing in it and closes it again: a collector makes no run of that, but it does look at the

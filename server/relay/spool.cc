@@ -61,19 +61,20 @@ std::uint32_t checksum_of(std::string_view record) {
 std::string in_one(const Destination& whereto) {
   return absl::StrJoin(
       std::initializer_list<std::string>{whereto.address, whereto.tls ? "tls" : "", whereto.root_certificate_file,
-                                         whereto.certificate_file, whereto.key_file},
+                                         whereto.certificate_file, whereto.key_file, whereto.token_proof},
       "\n");
 }
 
 Destination from_one(const std::string& text) {
   std::vector<std::string> parts = absl::StrSplit(text, '\n');
   if (parts.size() < 3) return {};
-  parts.resize(5);  // a spool of before had three
+  parts.resize(6);  // spools of before had three, and five
   return {.address = parts[0],
           .tls = parts[1] == "tls",
           .root_certificate_file = parts[2],
           .certificate_file = parts[3],
-          .key_file = parts[4]};
+          .key_file = parts[4],
+          .token_proof = parts[5]};
 }
 
 // Puts what a record holds into where it belongs; false: it makes no sense.

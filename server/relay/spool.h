@@ -23,6 +23,7 @@ struct Destination {
   bool tls = false;
   std::string root_certificate_file = {};
   std::string certificate_file = {}, key_file = {};  // the sender's own
+  std::string token_proof = {};  // which token was given for it (cli/recording/token_proof.h); "" = none
 };
 
 class Spool {

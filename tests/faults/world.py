@@ -150,7 +150,8 @@ class World:
         """What waits on disk, and what recorders that were killed had not read."""
         waiting = [str(file) for file in sorted((self.folder / "spool").glob("*.spool"))]
         if all_of_them := self.directories() + waiting:
-            self.recover(*all_of_them)
+            # A spool that was made with another token does not say that its collector may have the one of now.
+            self.recover(*all_of_them, *(["--collector", self.address, *self.options] if self.tokens else []))
         for directory in self.given_up():
             self.recover(directory, "--collector", self.address)
 

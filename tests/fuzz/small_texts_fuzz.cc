@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "proto/loopback.h"
 #include "server/config/amounts.h"
 #include "server/exported/program/stack_trace.h"
 #include "server/ingest/listening/address.h"
@@ -49,7 +50,7 @@ void read_amounts(std::string_view text) {
 void read_address(const std::string& text) {
   const absl::Status status = ingest::check_listener({.address = text});
   CASTSCOPE_PROMISE(status.ok() || !status.message().empty(), "an address is refused with a sentence");
-  CASTSCOPE_PROMISE(!status.ok() || text.empty() || ingest::is_loopback(text),
+  CASTSCOPE_PROMISE(!status.ok() || text.empty() || wire::is_loopback(text),
                     "without certificate and token only this machine can listen");
   (void)ingest::socket_path(text);
 }

@@ -100,7 +100,8 @@ constexpr Meaning kMeanings[] = {
     {"recover", "2", "the command line is wrong, or an output cannot be written"},
     {"recover", "3",
      "a run that you named cannot be recovered or deleted: it is no run directory, it is still being recorded, or "
-     "(with --discard) its job still runs. Or no run file can be made from what is left, or not all of the run was "
+     "(with --discard) its job still runs. Or a collector did not take what it was sent, or is not known to be the one "
+     "that the token was given for. Or no run file can be made from what is left, or not all of the run was "
      "seen"},
 
     {"view", "0", "it ended by Ctrl-C"},

@@ -104,6 +104,7 @@ int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAdd
   if (const int status = send_spools(of_it, options); status != 0) return status;
   run.pid = getpid(), run.pid_ticks = start_ticks(getpid());
   run.collector = collector.address;
+  run.token_proof = token_proof_of(collector);
   (void)directory.write_record(run);
   RecordingOptions recorded{.directory = directory,
                             .record = run,
@@ -146,10 +147,17 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   RunRecord run = directory.read_record().value_or(describe(directory));
   if (absl::Status status = withhold_too(options.withholding, run); !status.ok()) return fail(status, kUsage);
   CollectorAddress collector = options.collector;
-  if (collector.address.empty()) collector.address = run.collector;
+  const bool is_named = !collector.address.empty();
+  if (!is_named) collector.address = run.collector;
   if (absl::Status status = complete(collector); !status.ok()) return fail(status, kUsage);
-  if (!collector.address.empty() && options.output.empty())
+  if (!collector.address.empty() && options.output.empty()) {
+    if (!is_named)
+      if (absl::Status status =
+              keep_token_from_others(collector, {.address = run.collector, .token_proof = run.token_proof});
+          !status.ok())
+        return fail(status, kIncompleteData);
     return send_to_collector(directory, run, collector, options);
+  }
   Output output{run.stem};
   OutputClaim claim;
   const bool resume =

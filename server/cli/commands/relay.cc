@@ -26,6 +26,7 @@ RecordingResult record_here(RecordingOptions options, const std::string& why) {
   options.sent_elsewhere = sent_to(options.collector.address);
   options.collector = {};
   options.record.collector.clear();
+  options.record.token_proof.clear();
   options.at_start = false;
   options.expected = directory.attached();
   auto recording = Recording::begin(options);
@@ -52,6 +53,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   RunRecord record = describe(directory);
   record.job = batch_job();
   record.collector = collector.address;
+  record.token_proof = token_proof_of(collector);
   const std::string when = time_for_names(rank_in_names());
   const std::vector<std::string> command = redaction_of(record.redact)->command(record.command);
   OutputClaim claim;

@@ -145,6 +145,7 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .keep_all = options.keep == "all",
           .job = batch_job(),
           .collector = options.collector.address,
+          .token_proof = token_proof_of(options.collector),
           .relay = relay::fresh_relay_id(),
           .key = new_run_key(),
           .redact = pattern_of(options.withholding),

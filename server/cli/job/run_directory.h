@@ -39,12 +39,13 @@ struct RunRecord {
   pid_t pid = 0;  // the castscope that records it
   std::uint64_t pid_ticks = 0;
   bool keep_all = false;
-  std::string job = {};        // of a batch system or CI: "SLURM_JOB_ID=123"
-  std::string collector = {};  // the address of the collector that gets the run; "" = it is written here
-  std::string relay = {};      // the id of the relay that sends the run to a collector
-  std::string key = {};        // by which a collector knows that who sends more of the run is its sender
-  std::string redact = {};     // what matches this pattern is redacted; "" = nothing
-  bool no_source = false;      // no line of source is read
+  std::string job = {};          // of a batch system or CI: "SLURM_JOB_ID=123"
+  std::string collector = {};    // the address of the collector that gets the run; "" = it is written here
+  std::string token_proof = {};  // which token was given for it (recording/token_proof.h); "" = none
+  std::string relay = {};        // the id of the relay that sends the run to a collector
+  std::string key = {};          // by which a collector knows that who sends more of the run is its sender
+  std::string redact = {};       // what matches this pattern is redacted; "" = nothing
+  bool no_source = false;        // no line of source is read
 };
 
 // A new key, of 128 random bits; "" where the system gives none.

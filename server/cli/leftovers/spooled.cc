@@ -20,20 +20,31 @@ namespace {
 
 constexpr std::size_t kSideBySide = 8;
 
-absl::Status send_one(const relay::Waiting& one, const CollectorAddress& collector,
+absl::Status send_one(const relay::Waiting& one, CollectorAddress collector,
                       std::shared_ptr<relay::LastTaken> last_taken) {
-  const bool elsewhere = !collector.address.empty();
-  const relay::Tls tls = elsewhere ? collector.tls
-                                   : relay::Tls{.use = one.destination.tls,
-                                                .root_certificate_file = one.destination.root_certificate_file,
-                                                .certificate_file = one.destination.certificate_file,
-                                                .key_file = one.destination.key_file};
-  const std::string& address = elsewhere ? collector.address : one.destination.address;
-  const auto channel = relay::connect(address, tls);
+  bool without_token = false;
+  if (collector.address.empty()) {
+    const bool has_token = !collector.token.empty();
+    if (absl::Status status = keep_token_from_others(collector, one.destination); !status.ok()) return status;
+    without_token = has_token && collector.token.empty();
+    collector.address = one.destination.address;
+    collector.tls = {.use = one.destination.tls,
+                     .root_certificate_file = one.destination.root_certificate_file,
+                     .certificate_file = one.destination.certificate_file,
+                     .key_file = one.destination.key_file};
+  }
+  const auto channel = relay::connect(collector.address, collector.tls);
   if (!channel.ok()) return channel.status();
   const absl::Status status =
       relay::bring_home(one.path, {.channel = *channel, .token = collector.token, .last_taken = std::move(last_taken)});
-  return absl::Status(status.code(), relay::why_tls_failed(address, tls, std::string(status.message())));
+  if (status.ok()) return status;
+  std::string why = relay::why_tls_failed(collector.address, collector.tls, std::string(status.message()));
+  if (without_token)
+    absl::StrAppend(&why,
+                    " (the run was sent there without a token, so the one that you give now was not given to that "
+                    "collector; --collector ",
+                    collector.address, " gives it)");
+  return absl::Status(status.code(), why);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ std::string told(const relay::Waiting& one, std::int64_t now);
 std::string title(const relay::Waiting& one);
 
 // Sends each to its collector, or all to this one if it has an address: eight side by side, since each waits for its
-// collector's disk. Calls `sent` for each, in their order, as soon as it and those before it are done; `done` counts
-// those that are done in any order.
+// collector's disk. Where a file alone names the collector, the token goes there only if it was given for it. Calls
+// `sent` for each, in their order, as soon as it and those before it are done; `done` counts those that are done in any
+// order.
 void send_home(const std::vector<relay::Waiting>& all, const CollectorAddress& collector,
                std::atomic<std::size_t>& done,
                const std::function<void(const relay::Waiting&, const absl::Status&)>& sent);

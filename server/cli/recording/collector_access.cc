@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/cli/job/job_environment.h"
-#include "server/ingest/listening/address.h"
+#include "server/cli/recording/token_proof.h"
 
 namespace castscope::cli {
 namespace {
@@ -49,6 +49,13 @@ absl::StatusOr<std::string> read_token_file(const std::string& path) {
 }
 
 absl::Status complete(CollectorAddress& collector) {
+  if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
+  if (collector.tls.certificate_file.empty() && collector.tls.key_file.empty()) {
+    collector.tls.certificate_file = variable("CASTSCOPE_CERT");
+    collector.tls.key_file = variable("CASTSCOPE_KEY");
+  }
+  collector.tls.use |= (!collector.address.empty() && relay::needs_tls(collector.address)) ||
+                       !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
   if (collector.token_file.empty() && collector.token.empty()) collector.token_file = variable("CASTSCOPE_TOKEN_FILE");
   if (!collector.token_file.empty()) {
     absl::StatusOr<std::string> token = read_token_file(collector.token_file);
@@ -57,15 +64,32 @@ absl::Status complete(CollectorAddress& collector) {
   }
   if (absl::Status status = check_token(collector.token, "what --token or CASTSCOPE_TOKEN gives"); !status.ok())
     return status;
-  if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
-  if (collector.tls.certificate_file.empty() && collector.tls.key_file.empty()) {
-    collector.tls.certificate_file = variable("CASTSCOPE_CERT");
-    collector.tls.key_file = variable("CASTSCOPE_KEY");
-  }
-  if (absl::Status status = relay::check_own_certificate(collector.tls); !status.ok()) return status;
-  const bool elsewhere = !collector.address.empty() && !ingest::is_loopback(collector.address);
-  collector.tls.use |=
-      elsewhere || !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
+  return relay::check_own_certificate(collector.tls);
+}
+
+std::string token_proof_of(const CollectorAddress& collector) {
+  return proof_of(collector.token, {.address = collector.address});
+}
+
+relay::Destination destination_of(const CollectorAddress& collector) {
+  const relay::Tls& tls = collector.tls;
+  relay::Destination whereto{collector.address, tls.use, tls.root_certificate_file, tls.certificate_file, tls.key_file};
+  const std::string token =
+      collector.token_file.empty() ? collector.token : read_token_file(collector.token_file).value_or(collector.token);
+  whereto.token_proof = proof_of(token, whereto);
+  return whereto;
+}
+
+absl::Status keep_token_from_others(CollectorAddress& collector, const relay::Destination& whereto) {
+  if (collector.token.empty() || is_proof(whereto.token_proof, collector.token, whereto)) return absl::OkStatus();
+  if (!whereto.token_proof.empty())
+    return absl::PermissionDeniedError(
+        absl::StrCat("the run was sent to the collector at ", whereto.address,
+                     " with another token than the one that you give now; if that one is for this collector, say so: "
+                     "--collector ",
+                     whereto.address));
+  collector.token.clear();
+  collector.token_file.clear();
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/relay/connect.h"
+#include "server/relay/spool.h"
 
 namespace castscope::cli {
 
@@ -19,6 +20,16 @@ struct CollectorAddress {
 // Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA, the
 // certificate and key of CASTSCOPE_CERT and CASTSCOPE_KEY; and TLS, without which nothing is sent to another machine.
 absl::Status complete(CollectorAddress& collector);
+
+// What run.json keeps of the token, so that it is given to nobody but this collector; "" without a token.
+std::string token_proof_of(const CollectorAddress& collector);
+
+// What a spool keeps of it, with a proof by the token that is in force now.
+relay::Destination destination_of(const CollectorAddress& collector);
+
+// For a destination that a file names, and no user: takes the token out where whoever wrote the file sent without one,
+// and fails where he had another, which may be a token for somebody else.
+absl::Status keep_token_from_others(CollectorAddress& collector, const relay::Destination& whereto);
 
 // Returns the first line of a file that nobody else may read.
 absl::StatusOr<std::string> read_token_file(const std::string& path);

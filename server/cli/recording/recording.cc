@@ -282,11 +282,10 @@ absl::Status Recording::start_relay() {
     relay_options.patience_for_next_answer = kNextAnswer;
     relay_options.relay = record.relay;
     relay_options.goes_on = options_.relay_goes_on;
-    const relay::Destination whereto{options_.collector.address, options_.collector.tls.use,
-                                     options_.collector.tls.root_certificate_file,
-                                     options_.collector.tls.certificate_file, options_.collector.tls.key_file};
     if (!spool_folder().empty())
-      relay_options.make_spool = [whereto](const v1::Hello& hello) { return make_spool(whereto, hello); };
+      relay_options.make_spool = [collector = options_.collector](const v1::Hello& hello) {
+        return make_spool(destination_of(collector), hello);
+      };
   }
   relay_ = std::make_unique<relay::Relay>(std::move(relay_options));
   return relay_->start();

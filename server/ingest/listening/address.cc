@@ -1,6 +1,5 @@
 #include "server/ingest/listening/address.h"
 
-#include <arpa/inet.h>
 #include <sys/un.h>
 
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/loopback.h"
 #include "proto/unix_address.h"
 
 namespace castscope::ingest {
@@ -38,35 +38,11 @@ absl::Status check_socket(const std::string& address) {
                                           "; make it (`mkdir -p ", folder.string(), "`), or give another path"));
 }
 
-// Splits "host:port" and "[host]:port". Returns false for other forms.
-bool split(const std::string& address, std::string* host, std::string* port) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return false;
-  *host = address.substr(0, colon);
-  *port = address.substr(colon + 1);
-  if (host->size() > 2 && host->front() == '[' && host->back() == ']') {
-    *host = host->substr(1, host->size() - 2);
-    return true;
-  }
-  return !host->empty() && host->find(':') == std::string::npos;
-}
-
 }  // namespace
 
 std::string socket_path(const std::string& address) {
   const std::string path = absl::StartsWith(address, kUnix) ? address.substr(sizeof kUnix - 1) : "";
   return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
-}
-
-bool is_loopback(const std::string& address) {
-  if (wire::is_unix(address)) return true;
-  std::string host, port;
-  if (!split(address, &host, &port)) return false;
-  if (host == "localhost") return true;
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 absl::Status check_listener(const Options& options) {
@@ -89,10 +65,10 @@ absl::Status check_listener(const Options& options) {
   }
   std::string host, port;
   std::uint32_t number = 0;
-  if (!split(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)
+  if (!wire::split_host_port(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)
     return absl::InvalidArgumentError(
         absl::StrCat("cannot listen on \"", options.address, "\": give HOST:PORT, such as 127.0.0.1:7390"));
-  if (is_loopback(options.address) || (certificate && asks)) return absl::OkStatus();
+  if (wire::is_loopback(options.address) || (certificate && asks)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,
                                                   ", which other machines can reach, without ",
                                                   certificate ? "a token, or certificates of clients"

@@ -11,10 +11,6 @@ namespace castscope::ingest {
 // The file of a Unix socket; "" for an address without one.
 std::string socket_path(const std::string& address);
 
-// Accepts "localhost", 127.0.0.0/8, ::1 and Unix sockets. A name that merely resolves to loopback today is not
-// accepted.
-bool is_loopback(const std::string& address);
-
 // Returns OK if a collector may listen on the options' address; otherwise a sentence that says what is missing.
 absl::Status check_listener(const Options& options);
 
