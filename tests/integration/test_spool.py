@@ -133,3 +133,27 @@ def test_a_damaged_spool_is_named_and_a_strange_file_stays(castscope, collector,
     (spool / "other.spool").write_text("something else")
     assert recover(castscope, spool, "--all", "--discard").returncode == 0
     assert len(list(spool.iterdir())) == 2, "what cannot be read is nobody's to delete"
+
+
+def test_a_folder_that_is_there_already_stays_as_it_is(castscope, spool):
+    """It may be /tmp, or one that others share; what they have in it is not counted."""
+    spool.mkdir()
+    spool.chmod(0o1777)
+    if os.geteuid() == 0:
+        (spool / "theirs.spool").write_bytes(bytes(2_000_000))
+        os.chown(spool / "theirs.spool", 65534, 65534)
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    environment = clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB")
+    castscope("run", "--collector", "unix:/nowhere/at/all", "--", job, "progress", "10", "1000", "0", env=environment)
+    assert spool.stat().st_mode & 0o7777 == 0o1777
+    ours, = spool.glob("run-*.spool")
+    assert ours.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_folder_is_made_for_its_user_alone(castscope, spool):
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    environment = clean_environment(CASTSCOPE_SPOOL=f"{spool}/of/mine/", CASTSCOPE_SPOOL_BYTES="1 MB")
+    castscope("run", "--collector", "unix:/nowhere/at/all", "--", job, "progress", "10", "1000", "0", env=environment)
+    folders = [spool, spool / "of", spool / "of/mine"]
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * 3
+    assert len(list(folders[-1].glob("*.spool"))) == 1

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -34,6 +36,7 @@ std::vector<File> files_in(const std::string& folder) {
     struct stat info {};
     const std::string path = at->path().string();
     if (at->path().extension() != kSuffix || lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (info.st_uid != geteuid()) continue;  // CASTSCOPE_SPOOL may name a folder that others use, too
     files.push_back({path, info.st_mtime, static_cast<std::uint64_t>(info.st_size)});
   }
   std::ranges::sort(
@@ -48,6 +51,19 @@ bool remove_if_old(const File& file) {
   const auto spool = relay::Spool::open(file.path, &contents);
   if (spool.ok()) (*spool)->remove();
   return spool.ok();
+}
+
+// What is made is this user's alone. What is there already stays as it is: it may be /tmp, or a folder that others
+// share.
+absl::Status make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return absl::OkStatus();
+  if (folder.has_relative_path() && folder.has_parent_path())
+    if (absl::Status status = make_folder(folder.parent_path()); !status.ok()) return status;
+  if (mkdir(folder.c_str(), 0700) == 0) return absl::OkStatus();
+  const int why = errno;
+  if (fs::is_directory(folder, error)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(folder.string(), " cannot be made: ", std::strerror(why)));
 }
 
 }  // namespace
@@ -75,10 +91,7 @@ std::vector<std::string> spools() {
 absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination& whereto, const v1::Hello& hello) {
   const std::string folder = spool_folder();
   if (folder.empty()) return absl::NotFoundError("neither CASTSCOPE_SPOOL nor HOME names a folder for it");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
-  fs::permissions(folder, fs::perms::owner_all, error);
+  if (absl::Status status = make_folder(folder); !status.ok()) return status;
   std::uint64_t used = 0;
   for (const File& file : files_in(folder))
     if (!remove_if_old(file)) used += file.bytes;
