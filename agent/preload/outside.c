@@ -22,6 +22,8 @@ bool outside_tell(uint32_t kind) {
   struct sockaddr_un address;
   socklen_t length = castscope_outside_address(&address, run_named());
   strcpy(message.run_directory, run_named());
+  const char* secret = environment_get("CASTSCOPE_SECRET");
+  if (secret != NULL && strlen(secret) < sizeof(message.secret)) strcpy(message.secret, secret);
   size_t bytes = offsetof(struct castscope_outside, run_directory) + strlen(message.run_directory) + 1;
   int fd = datagram_socket();
   ssize_t sent = -1;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #define RUN "CASTSCOPE_RUN="
 #define ONE_RANK "CASTSCOPE_ONE_RANK"
+#define SECRET "CASTSCOPE_SECRET="
 static char assignment[PATH_MAX + sizeof(RUN)];
 static char directory[PATH_MAX];
 static size_t root_length; /* of what leads to the recorder's file systems, where these are not ours */
@@ -65,6 +67,18 @@ static void look_through_recorder(void) {
   root_length = (size_t)root;
 }
 
+/* Where the system gives no random bits, the recorder believes its own user and root alone. */
+static void make_secret(void) {
+  static char secret[sizeof(SECRET) + CASTSCOPE_SECRET_LENGTH] = SECRET;
+  unsigned char bits[CASTSCOPE_SECRET_LENGTH / 2];
+  int error = errno;
+  bool made = syscall(SYS_getrandom, bits, sizeof(bits), 0) == (long)sizeof(bits);
+  errno = error;
+  if (!made) return;
+  for (size_t i = 0; i < sizeof(bits); i++) snprintf(secret + strlen(SECRET) + 2 * i, 3, "%02x", bits[i]);
+  environment_add(secret);
+}
+
 void run_begin(void) {
   const char* value = environment_get("CASTSCOPE_OFF");
   if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
@@ -80,6 +94,7 @@ void run_begin(void) {
                      (unsigned)getuid(), (long long)now.tv_sec, now.tv_nsec, (int)getpid());
     off = n < 0 || (size_t)n >= sizeof(assignment) || !environment_add(assignment);
     value = assignment + strlen(RUN);
+    if (environment_get("CASTSCOPE_SECRET") == NULL) make_secret();
     static const char one_rank[] = ONE_RANK "=1";
     if (castscope_told(environment_get, CASTSCOPE_LOCAL_WORLD_SIZE) != NULL) environment_add(one_rank);
   }

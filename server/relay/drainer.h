@@ -33,7 +33,8 @@ class Drainer {
         event_interval_(options.event_interval),
         job_pid_(options.job_pid),
         job_start_ticks_(options.job_start_ticks),
-        roll_call_(directory_, options.made, options.roll, key_, options.directory_interval, options.say),
+        roll_call_(directory_, options.made, options.roll, key_, options.secret, options.directory_interval,
+                   options.say),
         outbox_(outbox) {}
 
   // Called by any thread: says how our child ended. The end of its segment is reported only after this.

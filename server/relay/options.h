@@ -73,6 +73,7 @@ struct Options {
   // there at the start, and there is no roll.
   std::shared_ptr<MadeDirectory> made = {};
   std::shared_ptr<Roll> roll = {};
+  std::string secret = {};  // that the job's processes know, and no other user (agent/lanes/outside.h); "" = none
   std::chrono::milliseconds directory_interval{30'000};  // how often the relay looks whether the directory is there
   std::function<void(const std::string& sentence)> say = {};  // for what the user should hear while the job runs
   // Our child: its end is reported after job_ended() was called, and not before.

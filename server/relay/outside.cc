@@ -30,7 +30,7 @@ bool is_known(std::uint32_t kind) {
 
 }  // namespace
 
-std::unique_ptr<Outside> Outside::listen(const std::string& run_directory) {
+std::unique_ptr<Outside> Outside::listen(const std::string& run_directory, const std::string& secret) {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return nullptr;
   const int yes = 1;
@@ -41,10 +41,15 @@ std::unique_ptr<Outside> Outside::listen(const std::string& run_directory) {
     close(fd);
     return nullptr;
   }
-  return std::unique_ptr<Outside>(new Outside(fd, run_directory));
+  return std::unique_ptr<Outside>(new Outside(fd, run_directory, secret));
 }
 
 Outside::~Outside() { close(fd_); }
+
+// Root and our own user could change the run directory itself.
+bool Outside::is_of_the_job(uid_t sender, const castscope_outside& told) const {
+  return sender == geteuid() || sender == 0 || (!secret_.empty() && secret_ == told.secret);
+}
 
 std::vector<Outsider> Outside::take() {
   std::vector<Outsider> result;
@@ -58,8 +63,9 @@ std::vector<Outsider> Outside::take() {
     if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) < 0) break;
     const std::optional<ucred> sender = sender_in(message);
     told.run_directory[sizeof told.run_directory - 1] = '\0';
+    told.secret[sizeof told.secret - 1] = '\0';
     if (!sender || told.magic != CASTSCOPE_OUTSIDE_MAGIC || !is_known(told.kind) ||
-        run_directory_ != told.run_directory)
+        run_directory_ != told.run_directory || !is_of_the_job(sender->uid, told))
       continue;
     result.push_back({.kind = static_cast<castscope_outside_kind>(told.kind), .pid = sender->pid, .uid = sender->uid});
   }

@@ -21,7 +21,8 @@ struct Outsider {
 class Outside {
  public:
   // Returns nullptr where the system gives no socket, or somebody else listens: a job is recorded without one, too.
-  static std::unique_ptr<Outside> listen(const std::string& run_directory);
+  // `secret`: by which a process of another user shows that it is of the job; "" = no such process is believed.
+  static std::unique_ptr<Outside> listen(const std::string& run_directory, const std::string& secret);
   ~Outside();
   Outside(const Outside&) = delete;
   Outside& operator=(const Outside&) = delete;
@@ -29,9 +30,11 @@ class Outside {
   std::vector<Outsider> take();  // those that have told since the last time
 
  private:
-  Outside(int fd, std::string run_directory) : fd_(fd), run_directory_(std::move(run_directory)) {}
+  Outside(int fd, std::string run_directory, std::string secret)
+      : fd_(fd), run_directory_(std::move(run_directory)), secret_(std::move(secret)) {}
+  bool is_of_the_job(uid_t sender, const castscope_outside& told) const;
   const int fd_;
-  const std::string run_directory_;
+  const std::string run_directory_, secret_;
 };
 
 }  // namespace castscope::relay

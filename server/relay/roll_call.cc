@@ -37,14 +37,15 @@ std::string told_by(castscope_outside_kind kind, uid_t uid, const std::set<pid_t
 }  // namespace
 
 RollCall::RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll,
-                   std::string host, Clock::duration directory_interval, std::function<void(const std::string&)> say)
+                   std::string host, const std::string& secret, Clock::duration directory_interval,
+                   std::function<void(const std::string&)> say)
     : directory_(std::move(directory)),
       host_(std::move(host)),
       made_(made != nullptr ? std::move(made) : std::make_shared<MadeDirectory>(directory_)),
       roll_(std::move(roll)),
       directory_interval_(directory_interval),
       say_(std::move(say)),
-      outside_(Outside::listen(directory_)) {}
+      outside_(Outside::listen(directory_, secret)) {}
 
 void RollCall::look(Clock::time_point now) {
   const std::size_t before = unrecorded_.size();

@@ -22,9 +22,10 @@ namespace castscope::relay {
 class RollCall {
  public:
   using Clock = MadeDirectory::Clock;
-  // `roll` may be null: then only the directory is looked at. `say` is told at once that the directory is gone.
+  // `roll` may be null: then only the directory is looked at. `secret`: of the job (agent/lanes/outside.h). `say` is
+  // told at once that the directory is gone.
   RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll, std::string host,
-           Clock::duration directory_interval, std::function<void(const std::string&)> say);
+           const std::string& secret, Clock::duration directory_interval, std::function<void(const std::string&)> say);
 
   void look(Clock::time_point now);
   // The relay has found this segment, "<pid>-<n>.lanes", and tells what becomes of it.

@@ -31,7 +31,7 @@ class RollCallTest : public testing::Test {
     fs::create_directory(directory_);
     roll_ = Roll::make();
     ASSERT_NE(roll_, nullptr);
-    roll_call_.emplace(directory_, nullptr, roll_, "host", seconds(30),
+    roll_call_.emplace(directory_, nullptr, roll_, "host", "", seconds(30),
                        [this](const std::string& sentence) { said_.push_back(sentence); });
   }
   void TearDown() override {
@@ -52,7 +52,7 @@ class RollCallTest : public testing::Test {
     slot = {.state = CASTSCOPE_CALL_FILLED, .kind = kind, .pid = pid, .segment = 0, .start_ticks = start_ticks};
   }
   void tell(std::uint32_t kind) {
-    castscope_outside told{.magic = CASTSCOPE_OUTSIDE_MAGIC, .kind = kind, .run_directory = ""};
+    castscope_outside told{.magic = CASTSCOPE_OUTSIDE_MAGIC, .kind = kind, .secret = "", .run_directory = ""};
     std::snprintf(told.run_directory, sizeof told.run_directory, "%s", directory_.c_str());
     sockaddr_un address{};
     const socklen_t length = castscope_outside_address(&address, directory_.c_str());
@@ -214,7 +214,7 @@ class BareRollTest : public testing::Test {
 };
 
 TEST_F(BareRollTest, WhatProcessesOfABareRunCalledIsMissed) {
-  RollCall roll_call(directory_, nullptr, Roll::of_bare_run(directory_), "host", seconds(30), nullptr);
+  RollCall roll_call(directory_, nullptr, Roll::of_bare_run(directory_), "host", "", seconds(30), nullptr);
   const std::vector<Missing> missing = roll_call.end();
   ASSERT_THAT(missing, SizeIs(1));
   EXPECT_THAT(missing[0].sentence, StartsWith("process 7 has cast, and its record 7-0.lanes was not found"));

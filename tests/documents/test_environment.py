@@ -12,6 +12,7 @@ INTERNAL = {
     "CASTSCOPE_PYTEST_CHILD": "what the plugin of pytest tells a test's own process",
     "CASTSCOPE_ONE_RANK": "what `castscope run` tells its job where it is itself one rank of a launcher",
     "CASTSCOPE_ROLL": "where the processes of a run find its roll",
+    "CASTSCOPE_SECRET": "by what the recorder of a run knows processes of its job that run as another user",
     "CASTSCOPE_RING": "the size of rings, for stress tests",
     "CASTSCOPE_BENCH": "whether tests measure costs",
     "CASTSCOPE_UPDATE_GOLDEN": "whether tests write the files that they compare with",

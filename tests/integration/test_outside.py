@@ -51,6 +51,27 @@ def test_who_is_not_recorded_is_missed_at_the_collector_with_what_to_do(castscop
     assert check.returncode == 3 and outside in " ".join(check.stdout.split())
 
 
+def test_another_user_who_does_not_know_the_jobs_secret_spoils_no_run(castscope):
+    """He knows the run directory, and says that he has PyTorch and is not recorded."""
+    stranger = ["env", "-u", "CASTSCOPE_SECRET", "setpriv", "--reuid=65534", "--clear-groups", *JOB]
+    done = castscope.run("sh", "-c", f"{shlex.join(JOB)}; {shlex.join(stranger)}", text=True)
+    assert done.stdout == "cast 3\ncast 3\n", done.stderr
+    run = castscope.report()["run"]
+    assert (run["complete"], run["missing"]) == (True, []), done.stderr
+
+
+def test_a_bare_job_has_a_secret_too(castscope, collector):
+    other_user = ["setpriv", "--reuid=65534", "--clear-groups"]
+    stranger = ["env", "-u", "CASTSCOPE_SECRET", *other_user, *JOB]
+    code = WORK + f"work(2)\nimport subprocess\nfor job in {[[*other_user, *JOB], stranger]!r}: subprocess.run(job)\n"
+    done = castscope.bare(sys.executable, "-c", code, text=True, env={"CASTSCOPE_COLLECTOR": collector.address})
+    assert (done.returncode, done.stdout) == (0, "cast 3\ncast 3\n"), done.stderr
+    (run,) = [report["run"] for report in reports(collector.folder, 1)]
+    (missing,) = run["missing"]
+    assert "process" in missing["sentence"] and "more)" not in missing["sentence"], missing
+    assert "runs as user 65534" in missing["sentence"]
+
+
 def test_a_bare_job_in_two_places_has_two_runs_at_the_collector(castscope, collector):
     """The first does not say that it is whole."""
     inner = ["unshare", "--mount", *OTHER_SHM, *JOB]

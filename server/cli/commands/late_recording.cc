@@ -43,7 +43,8 @@ RunRecord describe(const RunDirectory& directory) {
   const Withholding withholding = withheld_by_environment();
   record.redact = pattern_of(withholding), record.no_source = withholding.no_source;
   // A relay may have recorded some of it before.
-  record.key = directory.read_record().value_or(RunRecord()).key;
+  const RunRecord before = directory.read_record().value_or(RunRecord());
+  record.key = before.key, record.secret = before.secret;
   if (record.key.empty()) record.key = new_run_key();
   record.relay = relay::fresh_relay_id();
   for (pid_t pid : directory.attached()) {

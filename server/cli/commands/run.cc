@@ -148,6 +148,7 @@ RunRecord record_of(const RunOptions& options, const Output& output) {
           .token_proof = token_proof_of(options.collector),
           .relay = relay::fresh_relay_id(),
           .key = new_run_key(),
+          .secret = new_run_key(),
           .redact = pattern_of(options.withholding),
           .no_source = options.withholding.no_source};
 }
@@ -289,15 +290,15 @@ int run(const RunOptions& options) {
   if (!unobserved.empty()) directory->note(unobserved);  // for the report
   const RunWitnesses witnesses = witnesses_of(*directory);
   if (witnesses.roll != nullptr) prepared.variables.push_back(witnesses.roll->variable(directory->path()));
+  const RunRecord record = record_of(options, *output);
+  prepared.variables.push_back(absl::StrCat(kSecretVariable, "=", record.secret));
   const std::vector<std::string> environment = job_environment(std::move(prepared), *directory);
   LiveViewer viewer(options.live);
-  const RunRecord record = record_of(options, *output);
   if (absl::Status status = directory->write_record(record); !status.ok()) {
     // Whoever goes on with this run would not know what to redact.
     if (options.withholding.any()) return run_unobserved(signals, options, std::string(status.message()));
     say(std::string(status.message()));
   }
-
   SignalForwarding::StartError error;
   const pid_t job = signals.start(options.command, environment, error);
   if (job < 0) {

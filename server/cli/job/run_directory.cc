@@ -194,6 +194,7 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
                                  {"token_proof", record.token_proof},
                                  {"relay", record.relay},
                                  {"key", record.key},
+                                 {"secret", record.secret},
                                  {"redact", record.redact},
                                  {"no_source", record.no_source}};
   // It has the run's key, and the command as it was given.
@@ -236,6 +237,7 @@ std::optional<RunRecord> RunDirectory::read_record() const {
                      json.value("token_proof", ""),
                      json.value("relay", ""),
                      json.value("key", ""),
+                     json.value("secret", ""),
                      json.value("redact", ""),
                      json.value("no_source", false)};
   } catch (const nlohmann::json::exception&) {

@@ -32,6 +32,9 @@ namespace castscope::cli {
 inline constexpr char kInjectedSettings[] = "injected", kInjectedByPython[] = "injected.py",
                       kInjectedByGdb[] = "injected.gdb";
 
+// The variable in which the job's processes have the secret of their run.
+inline constexpr char kSecretVariable[] = "CASTSCOPE_SECRET";
+
 struct RunRecord {
   std::vector<std::string> command;
   std::string cwd, stem;  // of the output: its working folder and stem
@@ -44,11 +47,12 @@ struct RunRecord {
   std::string token_proof = {};  // which token was given for it (recording/token_proof.h); "" = none
   std::string relay = {};        // the id of the relay that sends the run to a collector
   std::string key = {};          // by which a collector knows that who sends more of the run is its sender
+  std::string secret = {};       // by which the recorder knows the job's processes (agent/lanes/outside.h)
   std::string redact = {};       // what matches this pattern is redacted; "" = nothing
   bool no_source = false;        // no line of source is read
 };
 
-// A new key, of 128 random bits; "" where the system gives none.
+// 128 random bits in hexadecimal, for a key or a secret; "" where the system gives none.
 std::string new_run_key();
 
 class RunDirectory {

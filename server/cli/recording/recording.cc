@@ -268,6 +268,7 @@ absl::Status Recording::start_relay() {
   }
   relay_options.made = options_.made;
   relay_options.roll = options_.roll;
+  relay_options.secret = record.secret;
   relay_options.say = options_.say;
   relay_options.token = options_.collector.token;
   if (!options_.collector.token_file.empty())
