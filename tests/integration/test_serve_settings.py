@@ -1,6 +1,7 @@
 """`castscope serve --config`, its metrics and its health, its log for programs, and what it removes."""
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -24,8 +25,8 @@ def serve(castscope, *words):
     return done.returncode, " ".join(done.stderr.split()), done.stdout
 
 
-def whole_run(wire, collector, name):
-    process = wire.Process(wire.Client(collector.address, name), pid=1)
+def whole_run(wire, collector, name, token=None):
+    process = wire.Process(wire.Client(collector.address, name, token=token), pid=1)
     train(wire, process)
     process.batch(end=exited(wire))
     process.client.goodbye(exit_code=0)
@@ -146,6 +147,39 @@ def test_runs_that_are_older_than_they_are_kept_are_removed(wire, castscope):
     assert "run old was removed" in collector.read_log_until("was removed")
     collector.stop()
     assert sorted(path.name for path in collector.folder.glob("*[!k]")) == ["young.castscope", "young.json"]
+
+
+def age(file, hours):
+    """Its run ended so many hours earlier."""
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        database.execute(f"UPDATE run SET value = value - {hours} * 3600 * 1000000000 WHERE key = 'end_epoch_ns'")
+    then = time.time() - hours * 3600
+    os.utime(file, (then, then))
+
+
+def test_one_senders_flood_removes_no_run_of_another(wire, castscope):
+    senders = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("careful", "flooding")}
+    tokens = castscope.folder / "tokens.json"
+    tokens.touch(0o600)
+    tokens.write_text(json.dumps({"tokens": [{"name": name, "sha256": digest, "may": ["send"]}
+                                             for name, digest in senders.items()]}))
+    collector = Collector(castscope, options=["--tokens", tokens])
+    runs = {"precious": "careful", "fill1": "flooding", "fill2": "flooding", "fill3": "flooding", "fill4": "flooding"}
+    for name, sender in runs.items():
+        whole_run(wire, collector, name, token=sender)
+    collector.stop()
+    for place, name in enumerate(runs):
+        age(collector.folder / f"{name}.castscope", hours=len(runs) - place)
+    (collector.folder / "fill1.json").write_text('{"my own": "notes"}')
+    size = sum(path.stat().st_size for path in collector.folder.glob("fill4.*"))
+    collector.options += ["--keep-bytes", 3 * size + 20_000]  # reports differ by some bytes
+    collector.start()
+    collector.server.send_signal(signal.SIGHUP)
+    assert "run fill1 was removed" in collector.read_log_until("was removed")
+    assert "run fill2 was removed" in collector.read_log_until("was removed")
+    collector.stop()
+    assert {path.stem for path in collector.folder.glob("*.castscope")} == {"precious", "fill3", "fill4"}
+    assert (collector.folder / "fill1.json").exists(), "it was nobody's report"
 
 
 def test_a_backup_of_an_open_run_is_a_run_file(wire, castscope):

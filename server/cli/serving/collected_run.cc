@@ -15,6 +15,7 @@ store::RunStart start_of(const ingest::RunOpening& run) {
           .collected = true,
           .checkout = run.checkout,
           .owner = run.owner,
+          .sender = run.sender,
           .source_withheld = run.no_source ? "all" : ""};
 }
 

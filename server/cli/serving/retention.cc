@@ -1,11 +1,16 @@
 #include "server/cli/serving/retention.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
+#include "server/cli/recording/recording.h"
 #include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
@@ -54,39 +59,110 @@ std::optional<std::string> removable(const Kept& run, std::int64_t before_ns) {
   return heading->start.run_id;
 }
 
-// The report goes first. If this is interrupted, the next collector makes it again, and the run goes later.
-bool remove_run(const Kept& run) {
+// The report goes first. If this is interrupted, the next collector makes it again, and the run goes later. What is in
+// the report's place and is none of this run's is somebody else's, and stays.
+bool remove_run(const Kept& run, const std::string& id) {
   OutputClaim claim;
   if (!claim.take(run.output.stem)) return false;
+  if (!is_taken_by_another(run.output, id)) forget_report(run.output);
   std::error_code error;
-  fs::remove(run.output.report_file(), error);
   if (!fs::remove(run.output.run_file(), error)) return false;
   for (const char* const rest : {"-wal", "-shm"}) fs::remove(run.output.run_file() + rest, error);
   return true;
 }
 
-}  // namespace
-
-std::vector<RemovedRun> remove_what_is_over(const std::string& folder, const Retention& kept, std::int64_t now_ns) {
-  std::vector<RemovedRun> removed;
-  if (kept.days == 0 && kept.bytes == 0) return removed;
-  const std::vector<Kept> runs = runs_in(folder);
+std::uint64_t bytes_of(const std::vector<Kept>& runs) {
   std::uint64_t bytes = 0;
   for (const Kept& run : runs) bytes += run.bytes;
-  const std::int64_t oldest_ns =
-      now_ns - static_cast<std::int64_t>(std::min<std::uint64_t>(kept.days, 36'500)) * kDayNs;
+  return bytes;
+}
+
+// Of each run, in their order.
+std::vector<std::string> senders_of(const std::vector<Kept>& runs, SendersOfFiles& known) {
+  std::vector<std::string> senders;
+  SendersOfFiles found;
+  for (const Kept& run : runs) {
+    const std::string file = run.output.run_file();
+    const auto before = known.find(file);
+    FileSender one{.written = run.written, .sender = ""};
+    if (before != known.end() && before->second.written == run.written)
+      one.sender = before->second.sender;
+    else if (const auto heading = store::read_heading(file); heading.ok())
+      one.sender = heading->start.sender;
+    senders.push_back(one.sender);
+    found[file] = std::move(one);
+  }
+  known = std::move(found);
+  return senders;
+}
+
+class Removal {
+ public:
+  explicit Removal(std::vector<Kept> runs) : runs_(std::move(runs)) {}
+  void by_age(std::uint64_t days, std::int64_t now_ns);
+  void by_size(std::uint64_t most, std::int64_t now_ns, SendersOfFiles& senders);
+  std::vector<RemovedRun> removed() && { return std::move(removed_); }
+
+ private:
+  struct Sender {
+    std::uint64_t bytes = 0;
+    std::deque<const Kept*> to_go;  // the oldest first; of some it is not known yet whether they may
+  };
+  bool remove(const Kept& run, std::int64_t before_ns);
+
+  std::vector<Kept> runs_;
+  std::vector<RemovedRun> removed_;
+};
+
+bool Removal::remove(const Kept& run, std::int64_t before_ns) {
+  const std::optional<std::string> id = removable(run, before_ns);
+  if (!id || !remove_run(run, *id)) return false;
+  removed_.push_back({.run_id = *id, .stem = run.output.stem, .bytes = run.bytes});
+  return true;
+}
+
+void Removal::by_age(std::uint64_t days, std::int64_t now_ns) {
+  const std::int64_t oldest_ns = now_ns - static_cast<std::int64_t>(std::min<std::uint64_t>(days, 36'500)) * kDayNs;
   // A file that was written since then holds a run that ended since then.
   const auto oldest = fs::file_time_type::clock::now() - std::chrono::nanoseconds(now_ns - oldest_ns);
-  for (const Kept& run : runs) {
-    const bool too_much = kept.bytes > 0 && bytes > kept.bytes;
-    const bool may_be_old = kept.days > 0 && run.written < oldest;
-    if (!too_much && !may_be_old) continue;
-    const std::optional<std::string> id = removable(run, too_much ? now_ns - kMayGoOnNs : oldest_ns);
-    if (!id || !remove_run(run)) continue;
-    bytes -= run.bytes;
-    removed.push_back({.run_id = *id, .stem = run.output.stem, .bytes = run.bytes});
+  std::erase_if(runs_, [&](const Kept& run) { return run.written < oldest && remove(run, oldest_ns); });
+}
+
+void Removal::by_size(std::uint64_t most, std::int64_t now_ns, SendersOfFiles& known) {
+  std::uint64_t bytes = bytes_of(runs_);
+  if (bytes <= most) return;
+  std::map<std::string, Sender> senders;
+  const std::vector<std::string> names = senders_of(runs_, known);
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    Sender& sender = senders[names[i]];
+    sender.bytes += runs_[i].bytes;
+    sender.to_go.push_back(&runs_[i]);
   }
-  return removed;
+  // Runs that may not go count: whoever has many of them, open or just over, has his share by that.
+  const std::uint64_t share = most / senders.size();
+  const auto rank = [share](const auto& one) {
+    return one.second.bytes > share && !one.second.to_go.empty() ? one.second.bytes : 0;
+  };
+  while (bytes > most) {
+    const auto found = std::ranges::max_element(senders, {}, rank);
+    if (rank(*found) == 0) return;
+    Sender& sender = found->second;
+    const Kept& run = *sender.to_go.front();
+    sender.to_go.pop_front();
+    if (!remove(run, now_ns - kMayGoOnNs)) continue;
+    bytes -= run.bytes, sender.bytes -= run.bytes;
+  }
+}
+
+}  // namespace
+
+std::vector<RemovedRun> remove_what_is_over(const std::string& folder, const Retention& kept, std::int64_t now_ns,
+                                            SendersOfFiles& senders) {
+  if (kept.days == 0 && kept.bytes == 0) return {};
+  Removal removal(runs_in(folder));
+  if (kept.days > 0) removal.by_age(kept.days, now_ns);
+  if (kept.bytes > 0) removal.by_size(kept.bytes, now_ns, senders);
+  return std::move(removal).removed();
 }
 
 }  // namespace castscope::cli

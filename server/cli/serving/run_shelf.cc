@@ -194,7 +194,7 @@ std::vector<ingest::RunOpening> RunShelf::take_unconcluded() {
 
 void RunShelf::remove_what_is_over(const Retention& kept, std::int64_t now_ns) {
   // Without the lock: a run that is opened meanwhile has its claim, or waits for this one's.
-  for (const RemovedRun& run : cli::remove_what_is_over(path_, kept, now_ns)) {
+  for (const RemovedRun& run : cli::remove_what_is_over(path_, kept, now_ns, senders_)) {
     {
       const std::lock_guard lock(mutex_);
       folder_.forget(run.run_id, run.stem);

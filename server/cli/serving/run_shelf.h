@@ -17,6 +17,7 @@
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/serving/metrics.h"
 #include "server/cli/serving/quota_keeper.h"
+#include "server/cli/serving/retention.h"
 #include "server/cli/serving/serve_config.h"
 #include "server/ingest/run_keeper.h"
 #include "server/store/write/run_store.h"
@@ -43,7 +44,7 @@ class RunShelf {
   std::vector<ingest::RunOpening> take_unconcluded();
   // Says of each run that met trouble whether it has passed. It should be called now and then.
   void look_after_troubles();
-  // Removes finished runs, oldest first. `now_ns`: since 1970.
+  // Removes finished runs, as retention.h says. `now_ns`: since 1970. One thread calls it.
   void remove_what_is_over(const Retention& kept, std::int64_t now_ns);
 
   // Runs that would be closed later than that stay open. They are committed, and the next collector goes on with them.
@@ -91,6 +92,7 @@ class RunShelf {
   mutable std::mutex live_mutex_;
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
   std::map<std::string, std::string> files_;  // of open runs
+  SendersOfFiles senders_;                    // of files, for remove_what_is_over() alone
   QuotaKeeper quotas_;
   FindingsLog findings_;
 };

@@ -13,6 +13,7 @@ void put_row(const Statement& row, RunStart& start, std::optional<RunEnd>& known
   if (name == "cwd") start.cwd = row.text(1);
   if (name == "checkout") start.checkout = row.text(1);
   if (name == "owner") start.owner = row.text(1);
+  if (name == "sender") start.sender = row.text(1);
   if (name == "git_commit") start.git.commit = row.text(1);
   if (name == "git_branch") start.git.branch = row.text(1);
   if (name == "git_origin") start.git.origin = row.text(1);

@@ -42,6 +42,7 @@ struct RunStart {
   bool continued = false;     // somebody wrote on in the file after a restart, and more events of a process came
   std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
   std::string owner = {};     // of a collected run: the digest of the key that its senders know; "" = it has none
+  std::string sender = {};    // of a collected run: whose token its first relay gave; "" = no token was asked for
   GitState git = {};
   // What nobody reads of the job's source, on whichever machine: "all" of it; the "files", so that only lines which the
   // file keeps are shown; "" = nothing is withheld.

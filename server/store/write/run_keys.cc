@@ -23,9 +23,9 @@ absl::Status RunKeys::start(const RunStart& start, bool keep_all) {
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   for (const auto& [key, text] :
        {std::pair("run_id", &start.run_id), std::pair("checkout", &start.checkout), std::pair("owner", &start.owner),
-        std::pair("git_commit", &start.git.commit), std::pair("git_branch", &start.git.branch),
-        std::pair("git_origin", &start.git.origin), std::pair("compiled_policy", &start.policy),
-        std::pair("deep", &start.deep), std::pair("gpu", &start.gpu),
+        std::pair("sender", &start.sender), std::pair("git_commit", &start.git.commit),
+        std::pair("git_branch", &start.git.branch), std::pair("git_origin", &start.git.origin),
+        std::pair("compiled_policy", &start.policy), std::pair("deep", &start.deep), std::pair("gpu", &start.gpu),
         std::pair("source_withheld", &start.source_withheld)})
     if (!text->empty()) CASTSCOPE_RETURN_IF_ERROR(set(key, *text));
   if (start.collected) CASTSCOPE_RETURN_IF_ERROR(set("collected", true));
