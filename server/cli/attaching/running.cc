@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -40,11 +41,15 @@ bool is_set_in(const std::string& environment, const std::string& name) {
   return false;
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first, second;
+  return stat(one.c_str(), &first) == 0 && stat(other.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 // Whether the path leads the process to the file that it leads us to.
 bool sees_same_file(pid_t pid, const std::string& path) {
-  struct stat here, there;
-  return stat(path.c_str(), &here) == 0 && stat(absl::StrCat("/proc/", pid, "/root", path).c_str(), &there) == 0 &&
-         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+  return is_same_file(path, absl::StrCat("/proc/", pid, "/root", path));
 }
 
 std::string value_in(const std::string& status, const std::string& key) {
@@ -53,12 +58,38 @@ std::string value_in(const std::string& status, const std::string& key) {
   return "";
 }
 
+std::uint64_t capabilities_in(const std::string& status, const std::string& key) {
+  return std::strtoull(value_in(status, key).c_str(), nullptr, 16);
+}
+
+// The owner of /proc/PID does not do: it is root for each process that may not be dumped, and any process may say that
+// of itself.
+void read_users(const std::string& status, Running& process) {
+  const std::vector<std::string> users =
+      absl::StrSplit(value_in(status, "Uid:"), '\t');  // real, effective, saved, of the file system
+  uid_t effective = 0;
+  const bool is_known = users.size() == 4 && absl::SimpleAtoi(users[1], &effective);
+  process.is_of_one_user &= is_known && (process.user == effective || !process.exists) &&
+                            std::ranges::all_of(users, [&](const std::string& user) { return user == users[0]; });
+  process.user = effective;
+}
+
+bool has_other_users(pid_t pid) {
+  const std::string own = link_at("/proc/self/ns/user"), other = link_at(absl::StrCat("/proc/", pid, "/ns/user"));
+  return own != other && !other.empty();
+}
+
 }  // namespace
+
+bool has_more_capabilities(const std::string& own, const std::string& other, bool is_root) {
+  const std::uint64_t given = capabilities_in(own, is_root ? "CapBnd:" : "CapAmb:");
+  return (given & ~capabilities_in(other, is_root ? "CapBnd:" : "CapPrm:")) != 0;
+}
 
 std::string mapped_file(const std::string& maps, const std::string& name) {
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(maps, '\n'))) {
-    const std::size_t path = line.find('/');
-    if (path == std::string::npos) continue;
+    const std::size_t path = line.find('/'), rights = line.find(' ');
+    if (path == std::string::npos || line.substr(rights + 1, 4).find('x') == std::string::npos) continue;
     if (absl::StartsWith(fs::path(line.substr(path)).filename().string(), name)) return line.substr(path);
   }
   return "";
@@ -69,17 +100,22 @@ Running inspect(pid_t pid) {
   Running result{.pid = pid, .ticks = start_ticks(pid)};
   struct stat info;
   if (stat(proc.c_str(), &info) != 0) return result;
+  const std::string status = content(proc + "/status");
+  read_users(status, result);
   result.exists = true;
-  result.user = info.st_uid;
   const std::string maps = content(absl::StrCat(proc, "/maps"));
   result.is_readable = !maps.empty();
   result.executable = link_at(absl::StrCat(proc, "/exe"));
   const std::string library = result.torch_library = mapped_file(maps, "libtorch_cpu.so");
   result.has_castscope = !mapped_file(maps, "libcastscope.so").empty();
-  result.sees_other_files = !library.empty() && !sees_same_file(pid, library);
-  const std::string state = value_in(content(absl::StrCat(proc, "/status")), "State:");
+  result.sees_other_files = !library.empty() && !(sees_same_file(pid, library) &&
+                                                  is_same_file(result.executable, absl::StrCat(proc, "/exe")));
+  result.may_do_less =
+      has_more_capabilities(content("/proc/self/status"), status, geteuid() == 0) || has_other_users(pid);
+  const std::string state = value_in(status, "State:");
   result.is_stopped = absl::StartsWithIgnoreCase(state, "t");  // "T (stopped)", "t (tracing stop)"
   result.refuses_remote_debug = is_set_in(content(absl::StrCat(proc, "/environ")), "PYTHON_DISABLE_REMOTE_DEBUG");
+  read_users(content(proc + "/status"), result);  // of one that has changed meanwhile nothing is believed
   return result;
 }
 
@@ -97,22 +133,24 @@ Rights rights_here() {
 std::string obstacle(const Running& process, const Rights& rights) {
   const std::string number = absl::StrCat("process ", process.pid);
   if (!process.exists) return absl::StrCat("there is no ", number);
-  if (process.user != rights.user && !rights.may_trace_all)
-    return absl::StrCat(number, " belongs to user ", process.user, ": run castscope as that user");
+  if (process.user != rights.user)
+    return absl::StrCat(number, " belongs to user ", process.user, ": run castscope as that user, as by `sudo -u '#",
+                        process.user, "'`");
+  if (!process.is_of_one_user)
+    return absl::StrCat(number, " has the rights of several users, as a setuid program has: castscope keeps out of it");
   if (rights.yama_scope == 3)
     return "kernel.yama.ptrace_scope is 3, so that no process may look into another until the next boot: start the job "
            "by `castscope run --armed`";
   if (rights.yama_scope > 0 && !rights.may_trace_all)
     return absl::StrCat("kernel.yama.ptrace_scope is ", rights.yama_scope, ", so that castscope may not look into ",
                         number,
-                        ": run castscope with CAP_SYS_PTRACE, as by sudo, or set `sysctl "
-                        "kernel.yama.ptrace_scope=0`; or start the job by `castscope run --armed`");
+                        ": set `sysctl kernel.yama.ptrace_scope=0`, or start the job by `castscope run --armed`; a "
+                        "container of root's needs `--cap-add SYS_PTRACE`");
   if (!process.is_readable)
     return absl::StrCat("castscope may not look into ", number,
                         rights.is_filtered ? ": a seccomp filter is on here, as containers have one; run it with "
                                              "`--cap-add SYS_PTRACE`, or start the job by `castscope run --armed`"
-                                           : ": run castscope with CAP_SYS_PTRACE, as by sudo, or start the job by "
-                                             "`castscope run --armed`");
+                                           : ": it may not be dumped, say; start the job by `castscope run --armed`");
   if (process.torch_library.empty())
     return absl::StrCat(number, " has not loaded PyTorch, at least not yet: name the process that trains");
   if (process.has_castscope)
@@ -124,6 +162,10 @@ std::string obstacle(const Running& process, const Rights& rights) {
                         process.pid, "`");
   if (process.sees_other_files)
     return absl::StrCat(number, " sees other files than castscope does, as in a container: run castscope in there");
+  if (process.may_do_less)
+    return absl::StrCat(number,
+                        " may do less than castscope, as in a container or a service of few capabilities: run "
+                        "castscope in there, with no more rights");
   return "";
 }
 

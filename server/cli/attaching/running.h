@@ -14,7 +14,9 @@ struct Running {
   pid_t pid = 0;
   std::uint64_t ticks = 0;                   // proc.h: which of the processes that ever have this number
   bool exists = false, is_readable = false;  // /proc/PID/maps is closed to those who may not trace the process
-  uid_t user = 0;
+  uid_t user = 0;                            // its effective one
+  bool is_of_one_user = true;                // false: it has the rights of several, as a setuid program has
+  bool may_do_less = false;           // than what castscope would start: it lacks capabilities, or has its own users
   std::string executable = {};        // of its interpreter
   std::string torch_library = {};     // libtorch_cpu.so that it has loaded
   bool has_castscope = false;         // the preload library is in it
@@ -35,9 +37,16 @@ struct Rights {
 Rights rights_here();
 
 // Why castscope cannot come into this process, with what to do about it; "" = nothing is known against it.
+//
+// castscope starts the Python of the process that it comes into. So it comes into none that belongs to somebody else,
+// or that may do less: that program would get castscope's rights. Root is no exception.
 std::string obstacle(const Running& process, const Rights& rights);
 
-// `maps` is /proc/PID/maps: the first file in it whose name begins so.
+// Of the texts of two /proc/PID/status. Whether programs that `own` starts would have capabilities that the other
+// process has not; root's programs have all that are not taken from it for good.
+bool has_more_capabilities(const std::string& own, const std::string& other, bool is_root);
+
+// `maps` is /proc/PID/maps: the first file in it whose name begins so, and from which code is run.
 std::string mapped_file(const std::string& maps, const std::string& name);
 
 }  // namespace castscope::cli

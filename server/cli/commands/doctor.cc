@@ -87,8 +87,12 @@ Check check_attaching(const PythonInstall& python, const std::string& preload, c
   ChildOptions options;
   options.environment = {absl::StrCat("LD_PRELOAD=", preload), absl::StrCat("CASTSCOPE_RUN=", directory->path()),
                          absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path(glibc))};
-  constexpr char kTry[] = "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";
-  auto result = run_child({python.executable, "-c", kTry}, options);
+  // What torch imports is not taken from the working folder, which may be anybody's.
+  constexpr char kTry[] =
+      "import sys; sys.path[:1] == [''] and sys.path.pop(0); sys.path.append(sys.argv[1])\n"
+      "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";
+  const std::string beside_torch = std::filesystem::path(python.torch->folder).parent_path().string();
+  auto result = run_child({python.executable, "-c", kTry, beside_torch}, options);
   std::string said = absl::StrJoin(directory->said(), "; ");
   directory->discard();
   if (!result.ok()) return {"attaching", "problem", std::string(result.status().message()), "repair this Python"};

@@ -76,7 +76,7 @@ Check check_tracing(const Rights& rights) {
                        ": castscope attach may not come into jobs that were started without castscope"),
           rights.yama_scope == 3
               ? "nothing where jobs are started by `castscope run --armed`; else set it to 0 and boot anew"
-              : "nothing where jobs are started by `castscope run --armed`; else sudo, or `sysctl "
+              : "nothing where jobs are started by `castscope run --armed`; else `sysctl "
                 "kernel.yama.ptrace_scope=0`"};
 }
 

@@ -24,6 +24,8 @@ using Json = nlohmann::ordered_json;
 // The answer is printed between marks, since sitecustomize and .pth files may print, too.
 constexpr char kQuestion[] = R"(
 import sys
+if sys.path[:1] == [""]:
+    del sys.path[0]  # nothing of the working folder is run
 import ipykernel
 from jupyter_core.paths import jupyter_data_dir
 print("<castscope>%s|%d.%d|%s|%s</castscope>" % ((sys.executable,) + tuple(sys.version_info[:2]) + (

@@ -44,9 +44,16 @@ std::string python_of_script(const std::string& path) {
   return "";
 }
 
-// The answer is printed between marks, since sitecustomize and .pth files may print too.
+// The answer is printed between marks, since sitecustomize and .pth files may print too. Python's own modules are not
+// taken from the working folder, which may be anybody's; torch is looked for there, too, as by the job, and not run.
 constexpr char kProbe[] = R"(
-import importlib.util, sys
+import sys
+here = sys.path[:1] == [""]
+if here:
+    del sys.path[0]
+import importlib.util
+if here:
+    sys.path.insert(0, "")
 def folder(name):
     try:
         spec = importlib.util.find_spec(name)
