@@ -41,17 +41,30 @@ bool run_may_be_over(void) {
   return access(base, F_OK) == 0;
 }
 
-static const char* writable_base(void) {
-  if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
-  const char* base = environment_get("TMPDIR");
-  return base != NULL && base[0] == '/' ? base : "/tmp";
-}
-
 /* Whether the folder is ours, real, and closed to others: the run directory holds the job's command line and file
  * names. */
 static bool is_private_folder(const char* path) {
   struct stat info;
   return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+}
+
+/* Whether our folder of run directories is there, or can be made. Anybody may have made one of its name first. */
+static bool has_room_for_us(const char* base) {
+  char path[PATH_MAX];
+  struct stat info;
+  int n = snprintf(path, sizeof(path), "%s/castscope-%u", base, (unsigned)getuid());
+  if (n < 0 || (size_t)n >= sizeof(path)) return false;
+  if (lstat(path, &info) != 0) return errno == ENOENT && access(base, W_OK | X_OK) == 0;
+  return is_private_folder(path) && access(path, W_OK | X_OK) == 0;
+}
+
+/* In the order of server/cli/job/run_directory.cc. */
+static const char* writable_base(void) {
+  const char* temporary = environment_get("TMPDIR");
+  const char* bases[] = {"/dev/shm", temporary != NULL && temporary[0] == '/' ? temporary : "/tmp", "/tmp"};
+  for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
+    if (has_room_for_us(bases[i])) return bases[i];
+  return bases[1]; /* where it fails, and the job is told so */
 }
 
 /* A process in another mount namespace does not see the folder under its name, but through its recorder, if it may look

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from program import clean_environment
+from program import CAN_MOUNT, clean_environment
 from work import WORK, assert_worked, eventually
 
 
@@ -165,3 +165,20 @@ def test_run_to_a_collector(castscope, python, collector):
     assert_worked(report, 3)
     assert report["run"]["exit_status"] == 2
     assert not list(castscope.folder.glob("*.castscope"))
+
+
+@pytest.mark.skipif(not CAN_MOUNT, reason="needs root, for a /dev/shm of its own with the folder of another user")
+@pytest.mark.parametrize("squatted", [["/dev/shm"], ["/dev/shm", "$TMPDIR"]], ids=["shared memory", "TMPDIR, too"])
+def test_who_makes_the_folder_of_run_directories_first_keeps_nobody_from_being_recorded(castscope, python, squatted):
+    (castscope.folder / "temporary").mkdir()
+    folders = " ".join(f"{base}/castscope-0" for base in squatted)
+    script = (f'mount -t tmpfs none /dev/shm && mkdir {folders} && chown 65534 {folders} && '
+              'LD_PRELOAD="$PRELOAD" exec "$@"')
+    done = castscope.bare("unshare", "-m", "sh", "-c", script, "sh", python, "-c", WORK + "work(3)",
+                          env={"LD_PRELOAD": "", "PRELOAD": str(castscope.preload),
+                               "TMPDIR": str(castscope.folder / "temporary"),
+                               "CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    assert (done.returncode, done.stderr) == (0, b"")
+    report = eventually(castscope.folder / "bare.json")
+    assert_worked(report, 3)
+    assert report["run"]["complete"]
