@@ -10,6 +10,7 @@
 #include "proto/quiet.h"
 #include "proto/tls_files.h"
 #include "proto/unix_address.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::relay {
 namespace {
@@ -108,7 +109,8 @@ absl::Status knock(const std::string& address, const Tls& tls, const std::string
   stream->WritesDone();
   for (v1::CollectorMessage answer; stream->Read(&answer);) continue;  // a refusal says what the status says, too
   const grpc::Status status = stream->Finish();
-  return {static_cast<absl::StatusCode>(status.error_code()), status.error_message()};  // absl's codes are gRPC's
+  return {static_cast<absl::StatusCode>(status.error_code()),  // absl's codes are gRPC's
+          utf8::sentence_of_others(status.error_message())};
 }
 
 }  // namespace castscope::relay

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/batch_checksum.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::relay {
 
@@ -214,7 +215,7 @@ bool Outbox::acknowledge(const v1::Ack& ack) {
   while (!entries_.empty() && entries_.front().sequence <= ack.sequence()) let_go_of_first();
   if (entries_.empty() && spool_ != nullptr) spool_->remove(), spool_.reset();
   for (const v1::Rejection& rejection : ack.rejections())
-    rejections_.try_emplace(rejection.process_key(), rejection.sentence());
+    rejections_.try_emplace(rejection.process_key(), utf8::sentence_of_others(rejection.sentence()));
   watched_ = watched_ || ack.watched();
   holds_events_ = ack.hold_events();
   changed_.notify_all();

@@ -19,14 +19,6 @@ constexpr std::chrono::hours kLongestPatience{1};
 // A collector answers what it is sent, at most once. Beyond that it tells rejections, 256 in an answer, and long
 // answers count as several.
 constexpr std::uint64_t kMostUnasked = 1000, kUsualAnswerBytes = 64u << 10;
-// As collectors bound it.
-constexpr std::size_t kLongestSentence = 2000;
-
-// It is shown in a terminal.
-std::string sentence_of(const std::string& text) {
-  const std::string repaired = utf8::repaired(text.substr(0, 2 * kLongestSentence));
-  return utf8::on_one_line(repaired.substr(0, utf8::cut(repaired, kLongestSentence)));
-}
 
 }  // namespace
 
@@ -105,7 +97,7 @@ void Uplink::set_refused(const v1::Refusal& refusal) {
     const std::lock_guard lock(mutex_);
     for_its_token_ = refusal.refusal_reason() == v1::REFUSAL_REASON_TOKEN;
   }
-  set_trouble(sentence_of(refusal.sentence()), true);
+  set_trouble(utf8::sentence_of_others(refusal.sentence()), true);
 }
 
 // The connection ends, and the trouble stays until something is acknowledged, whatever a new connection begins with.
@@ -285,9 +277,9 @@ std::string Uplink::connect_once(bool first, bool* stood) {
   const grpc::Status status = stream->Finish();
   const bool answered = context_->GetServerTrailingMetadata().count(wire::kTryAgain) > 0;
   if (answered)
-    why = "the collector cannot keep the run now: " + sentence_of(status.error_message());
+    why = "the collector cannot keep the run now: " + utf8::sentence_of_others(status.error_message());
   else if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED)
-    why += ": " + sentence_of(status.error_message());
+    why += ": " + utf8::sentence_of_others(status.error_message());
   const std::lock_guard lock(mutex_);
   if (ended_here_) why = distrusted_;
   ever_connected_ = ever_connected_ || answered;

@@ -65,4 +65,10 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+std::string sentence_of_others(std::string_view text) {
+  std::string sentence = on_one_line(repaired(text.substr(0, kMostOfASentence + 1)));
+  if (sentence.size() <= kMostOfASentence) return sentence;
+  return sentence.substr(0, cut(sentence, kMostOfASentence)) + "…";
+}
+
 }  // namespace castscope::utf8

@@ -31,4 +31,9 @@ std::string bytes_of_name(std::string_view name);
 // these in a text that another program sent. The C1 controls are 0xc2 and a byte below 0xa0.
 std::string on_one_line(std::string text);
 
+// What another program says in words, such as a collector, as it may stand in a sentence of ours: on one line, and cut
+// after kMostOfASentence bytes, with "…" for the rest. It may come from anybody, and be as long as a message may be.
+inline constexpr std::size_t kMostOfASentence = 500;
+std::string sentence_of_others(std::string_view text);
+
 }  // namespace castscope::utf8

@@ -30,6 +30,16 @@ TEST(Utf8Test, CharactersAreCountedAndNeverTorn) {
   EXPECT_EQ(cut("€", 2), 0u);
 }
 
+TEST(Utf8Test, SentencesOfOthersAreOneShortLine) {
+  EXPECT_EQ(sentence_of_others("it is full, naïvely"), "it is full, naïvely");
+  EXPECT_EQ(sentence_of_others("no\r\ncastscope: forged \x1b[31m\xff"),
+            std::string("no??castscope: forged ?[31m") + kMark);
+  const std::string longest(kMostOfASentence, 'x');
+  EXPECT_EQ(sentence_of_others(longest), longest);
+  EXPECT_EQ(sentence_of_others(longest + longest), longest + "…");
+  EXPECT_EQ(sentence_of_others(longest.substr(1) + "ä" + longest), longest.substr(1) + "…");  // no half of a character
+}
+
 TEST(Utf8Test, PythonsEscapesAreBytesAgain) {
   EXPECT_EQ(bytes_of_name("caf\\udce9.py"), "caf\xe9.py");
   EXPECT_EQ(bytes_of_name("caf\\udc79.py"), "caf\\udc79.py");  // bytes that need no escape stay

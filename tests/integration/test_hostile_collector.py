@@ -8,10 +8,12 @@ import struct
 import subprocess
 import threading
 import zlib
+from concurrent import futures
 
 import grpc
 import pytest
 from program import clean_environment
+from work import WORK
 
 WAIT_S = 60
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
@@ -143,6 +145,53 @@ def test_an_answer_that_no_collector_gives_costs_a_recorder_little_memory(castsc
     assert peak_kb(job.pid) < MOST_KB
     _, told = job.communicate("", timeout=WAIT_S)
     assert job.returncode == 0 and "did not receive this run" in told, told
+
+
+FORGED = "no\r\ncastscope: FORGED\n\x1b[2J" + "x" * 100_000
+
+
+def refuse(pb, _, context):
+    yield pb.CollectorMessage(refusal=pb.Refusal(refusal_reason=pb.REFUSAL_REASON_TOKEN, sentence=FORGED))
+    context.abort(grpc.StatusCode.UNAUTHENTICATED, FORGED[:3000])
+
+
+def be_away(_, __, context):
+    context.abort(grpc.StatusCode.UNAVAILABLE, FORGED[:3000])
+
+
+def reject(pb, messages, _):
+    for message in messages:
+        kind = message.WhichOneof("message")
+        if kind == "hello":
+            yield pb.CollectorMessage(welcome=pb.Welcome(protocol=7, castscope_version=FORGED))
+        elif kind == "batch":
+            rejection = pb.Rejection(process_key=message.batch.process_key, sentence=FORGED)
+            yield pb.CollectorMessage(ack=pb.Ack(sequence=message.batch.sequence, rejections=[rejection]))
+        elif kind == "goodbye":
+            yield pb.CollectorMessage(ack=pb.Ack(sequence=message.goodbye.sequence))
+
+
+@pytest.mark.parametrize("answer", [refuse, be_away, reject])
+def test_what_a_collector_says_is_one_short_line(castscope, python, wire, answer):
+    pb, services = wire.pb, wire.castscope_pb2_grpc
+
+    class Collector(services.CollectorServicer):
+        def Stream(self, messages, context):
+            yield from answer(pb, messages, context) or ()
+
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    services.add_CollectorServicer_to_server(Collector(), server)
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    try:
+        done = castscope("run", "--collector", address, "--", python, "-c", WORK + "work(1)", text=True)
+        looked = castscope("doctor", "--collector", address, text=True)
+    finally:
+        server.stop(None)
+    assert done.returncode == 0 and "no??castscope: FORGED??[2Jxxx" in done.stderr, done.stderr
+    for line in done.stderr.splitlines():
+        assert line.startswith("castscope: ") and not line.startswith("castscope: FORGED") and len(line) < 1000, line
+    assert len(looked.stdout + looked.stderr) < 10_000 and "\ncastscope: FORGED" not in looked.stdout + looked.stderr
 
 
 @pytest.mark.parametrize("form", [grpc.Compression.Gzip, grpc.Compression.Deflate])
