@@ -244,3 +244,15 @@ def test_the_report_of_an_earlier_run_is_gone_while_the_new_one_is_recorded(cast
     assert castscope("check", "run.json").returncode == 3
     assert castscope("check", "run.castscope").returncode == 3
     castscope("recover", directory)
+
+
+def test_of_a_file_that_is_neither_run_nor_report_no_more_is_read_than_its_beginning(castscope):
+    """100 GB of zeros, which take no room on the disk; there is memory for a hundredth of them."""
+    with (castscope.folder / "sparse.castscope").open("wb") as file:
+        file.truncate(100 << 30)
+    for words in (("check", "sparse.castscope"), ("diff", "sparse.castscope", "sparse.castscope")):
+        done = subprocess.run(["sh", "-c", 'ulimit -v 1048576; exec "$@"', "sh", castscope.program, *words],
+                              cwd=castscope.folder, env=clean_environment(), capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1, done
+        assert "sparse.castscope is neither a run file nor a report" in done.stderr, done

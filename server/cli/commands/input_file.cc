@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/account.h"
 
 namespace castscope::cli {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 bool is_report(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;  // a pipe would keep us waiting
+  if (std::filesystem::file_size(file, error) > report::kMostReportBytes || error) return false;
   std::ifstream stream(file, std::ios::binary);
   char first = '\0';
   if (!(stream >> first) || first != '{') return false;

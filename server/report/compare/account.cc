@@ -21,11 +21,26 @@
 namespace castscope::report {
 namespace {
 
+// A report is an object of JSON; some editors put a mark before it that says that it is UTF-8.
+bool may_begin_report(std::string_view begin) {
+  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
+  const std::size_t first = begin.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && begin[first] == '{';
+}
+
+absl::Status no_report(const std::string& file) {
+  return absl::DataLossError(
+      absl::StrCat(file, " is neither a run file nor a report: it is not JSON, or was cut short"));
+}
+
+absl::Status too_large(const std::string& file) {
+  return absl::DataLossError(
+      absl::StrCat(file, " is no report: it has more than ", kMostReportBytes >> 20, " MiB, and a report has less"));
+}
+
 absl::StatusOr<Account> read_report(const std::string& file, const std::string& text, const rules::Settings& settings) {
   const auto report = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (report.is_discarded())
-    return absl::DataLossError(
-        absl::StrCat(file, " is neither a run file nor a report: it is not JSON, or was cut short"));
+  if (report.is_discarded()) return no_report(file);
   return account_of(report, file, settings);
 }
 
@@ -138,9 +153,10 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
   if (std::filesystem::is_character_file(file, error))
     return absl::NotFoundError(absl::StrCat(file, " is a device: give a run file or a report"));
   if (is_pipe(file)) {
-    const auto text = read_pipe(file);
+    const auto text = read_pipe(file, kMostReportBytes);
     if (!text.ok()) return text.status();
     if (text->empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
+    if (text->size() > kMostReportBytes) return too_large(file);
     return read_report(file, *text, settings);
   }
   std::ifstream stream(file, std::ios::binary);
@@ -155,6 +171,8 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
   }
   begin.resize(static_cast<std::size_t>(stream.gcount()));
   if (begin.empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
+  if (!may_begin_report(begin)) return no_report(file);
+  if (std::filesystem::file_size(file, error) > kMostReportBytes && !error) return too_large(file);
   stream.clear();
   const std::string rest((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   return read_report(file, begin + rest, settings);

@@ -120,7 +120,10 @@ Account account_of(const Model&, const std::string& name);
 // grade findings apply to them; thresholds do not.
 absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const std::string& name,
                                    const rules::Settings& settings);
-// Makes the account of a file, which is either a run file or a report. A run file is judged by the settings.
+// More than a report has by far, and less than would fill a machine's memory.
+inline constexpr std::uint64_t kMostReportBytes = 1ull << 30;
+// Makes the account of a file, which is either a run file or a report: its first bytes tell which, and of what is
+// neither nothing more is read. A run file is judged by the settings.
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Returns true if the rule of this finding would have found it in this run, had it been there: nothing of the run is

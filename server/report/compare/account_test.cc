@@ -193,6 +193,10 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   EXPECT_THAT(error(file), HasSubstr("was cut short"));
   std::ofstream(file) << report();
   EXPECT_TRUE(read_account(file, {}).ok());
+  std::ofstream(file) << "\xef\xbb\xbf\n " << report();
+  EXPECT_TRUE(read_account(file, {}).ok());
+  std::filesystem::resize_file(file, 2 * kMostReportBytes);  // it takes no room on the disk
+  EXPECT_THAT(error(file), HasSubstr("has more than 1024 MiB"));
   std::filesystem::remove(file);
 }
 

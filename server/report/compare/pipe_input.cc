@@ -40,7 +40,7 @@ bool is_pipe(const std::string& path) {
   return std::filesystem::is_fifo(path, error);
 }
 
-absl::StatusOr<std::string> read_pipe(const std::string& path, std::chrono::milliseconds patience) {
+absl::StatusOr<std::string> read_pipe(const std::string& path, std::size_t most, std::chrono::milliseconds patience) {
   // A pipe does not tell its reader that a writer has come.
   const int look_ms = static_cast<int>(std::min<std::int64_t>(patience.count(), 50));
   const int pipe = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -50,7 +50,7 @@ absl::StatusOr<std::string> read_pipe(const std::string& path, std::chrono::mill
   std::string text;
   for (;;) {
     const Next next = next_bytes(pipe, look_ms, &text);
-    if (next == Next::kEnd) return text;
+    if (next == Next::kEnd || text.size() > most) return text;
     if (next == Next::kFailed)
       return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", std::strerror(errno)));
     if (next == Next::kNobody && Clock::now() - begin >= patience)
