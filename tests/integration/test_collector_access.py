@@ -52,6 +52,22 @@ def test_a_token_on_the_command_line_does_not_stay_there(castscope, words):
         server.terminate()
 
 
+def test_no_token_is_sent_to_a_socket_that_others_may_make(castscope):
+    shared = castscope.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with socket.socket(socket.AF_UNIX) as listener:  # of whoever was there first
+        listener.bind(f"{shared}/s")
+        listener.listen()
+        listener.settimeout(0)
+        done = castscope("run", "--collector", f"unix:{shared}/s", "--", "touch", "began", text=True,
+                         env=clean_environment(CASTSCOPE_TOKEN="secret"))
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert done.returncode == 125 and f"others may make {shared}/s" in done.stderr, done
+    assert not (castscope.folder / "began").exists()
+
+
 def test_a_job_does_not_get_the_token(castscope):
     done = castscope("run", "--", "sh", "-c", "echo token: $CASTSCOPE_TOKEN", text=True,
                      env=clean_environment(CASTSCOPE_TOKEN="secret"))

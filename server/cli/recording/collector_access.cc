@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/cli/job/job_environment.h"
+#include "server/cli/recording/socket_place.h"
 #include "server/cli/recording/token_proof.h"
+#include "server/ingest/listening/address.h"
 
 namespace castscope::cli {
 namespace {
@@ -49,6 +51,7 @@ absl::StatusOr<std::string> read_token_file(const std::string& path) {
 }
 
 absl::Status complete(CollectorAddress& collector) {
+  // First of all: who goes on in spite of an error sends nothing in clear to another machine.
   if (collector.tls.root_certificate_file.empty()) collector.tls.root_certificate_file = variable("CASTSCOPE_CA");
   if (collector.tls.certificate_file.empty() && collector.tls.key_file.empty()) {
     collector.tls.certificate_file = variable("CASTSCOPE_CERT");
@@ -64,7 +67,12 @@ absl::Status complete(CollectorAddress& collector) {
   }
   if (absl::Status status = check_token(collector.token, "what --token or CASTSCOPE_TOKEN gives"); !status.ok())
     return status;
-  return relay::check_own_certificate(collector.tls);
+  if (absl::Status status = relay::check_own_certificate(collector.tls); !status.ok()) return status;
+  const std::string socket = ingest::socket_path(collector.address);
+  if (collector.token.empty() || socket.empty() || collector.tls.use) return absl::OkStatus();
+  absl::Status status = check_place_of_socket(socket);
+  if (!status.ok()) collector.token.clear(), collector.token_file.clear();  // it is read again for each connection
+  return status;
 }
 
 std::string token_proof_of(const CollectorAddress& collector) {
