@@ -8,7 +8,8 @@
 
 namespace castscope::wire {
 
-// Returns the text of a file with at least one certificate: a server's own, or those of authorities.
+// Returns the text of a file with at least one certificate, and with none that is damaged: a server's own and what
+// belongs to it, or those of authorities. Neither of the two waits for anything, such as for whoever writes to a pipe.
 absl::StatusOr<std::string> read_certificates(const std::string& file);
 
 // Returns the text of the file with the key of the certificate in `certificates`, which is a text of

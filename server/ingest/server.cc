@@ -56,6 +56,9 @@ class Server::Impl {
       taker->HandleNewConnection(&connection);
     });
   }
+  // Before the server, which asks them for the certificate at each connection.
+  std::unique_ptr<Certificates> certificates;  // null without TLS
+  std::shared_ptr<grpc::ServerCredentials> credentials;
   const std::shared_ptr<Places> places = std::make_shared<Places>(connections_at_most());
   CollectorService service;
   std::unique_ptr<grpc::Server> server;
@@ -76,16 +79,21 @@ absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, Ru
   std::optional<ListeningSockets> sockets;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> taker;
   if (!options.address.empty()) {
-    absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> how = credentials(options);
-    if (!how.ok()) return how.status();
+    if (!options.certificate_file.empty()) {
+      absl::StatusOr<std::unique_ptr<Certificates>> certificates = Certificates::read(options);
+      if (!certificates.ok()) return certificates.status();
+      impl->certificates = *std::move(certificates);
+    }
+    impl->credentials = credentials(impl->certificates.get());
     absl::StatusOr<ListeningSockets> opened = ListeningSockets::open(options.address);
     if (!opened.ok()) return opened.status();
     sockets.emplace(*std::move(opened));
     using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-    taker = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, *how);
+    taker = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, impl->credentials);
   }
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr) return absl::UnavailableError("gRPC could not start the collector's server");
+  if (impl->certificates != nullptr) impl->certificates->watch();
   if (sockets) impl->listen(*std::move(sockets), std::move(taker));
   if (auto* health = impl->server->GetHealthCheckService())
     health->SetServingStatus(v1::Collector::service_full_name(), true);

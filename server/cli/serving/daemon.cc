@@ -16,7 +16,7 @@
 #include "server/cli/serving/monitor.h"
 #include "server/cli/version.h"
 #include "server/ingest/listening/address.h"
-#include "server/ingest/listening/tls.h"
+#include "server/ingest/listening/certificates.h"
 #include "server/log/log.h"
 #include "server/web/runs/file_run.h"
 
@@ -85,7 +85,8 @@ absl::Status check(const ServeConfig& config) {
   const ingest::Options options =
       listen_options(config, std::make_shared<admission::Door>(*std::move(tokens), admission::Door::Told()));
   if (absl::Status status = ingest::check_listener(options); !status.ok()) return status;
-  if (auto tls = ingest::credentials(options); !tls.ok()) return tls.status();
+  if (!options.certificate_file.empty())
+    if (auto tls = ingest::Certificates::read(options); !tls.ok()) return tls.status();
   return check_folder(config.folder);
 }
 
@@ -130,6 +131,9 @@ absl::Status Daemon::listen() {
   options.refused = [this](const std::string& sentence) {
     ++metrics_.streams_refused;
     if (!sentence.empty()) tell_refused(sentence);
+  };
+  options.certificates_told = [](const std::string& sentence, bool is_trouble) {
+    log::write(is_trouble ? log::Level::kError : log::Level::kInfo, sentence);
   };
   auto server = ingest::Server::start(options, shelf_->keeper());
   if (!server.ok()) return server.status();

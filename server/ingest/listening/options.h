@@ -24,6 +24,9 @@ struct Options {
   // Called with the sentence of each stream that is refused, from any thread; with "" where it was for its token, which
   // the door tells. Empty: nobody wants it.
   std::function<void(const std::string& sentence)> refused = {};
+  // Called with what there is to say of the files of TLS while the collector runs, from a thread of its own. Empty:
+  // nobody wants it.
+  std::function<void(const std::string& sentence, bool is_trouble)> certificates_told = {};
   std::shared_ptr<Traffic> traffic = {};             // null: nobody wants to know
   std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is disconnected
 };

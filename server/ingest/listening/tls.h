@@ -1,10 +1,9 @@
-// TLS of a collector: its certificate and key, and which clients' certificates it asks for.
+// TLS of a collector, for gRPC.
 #pragma once
 
 #include <memory>
 
-#include "absl/status/statusor.h"
-#include "server/ingest/listening/options.h"
+#include "server/ingest/listening/certificates.h"
 
 namespace grpc {
 class ServerCredentials;
@@ -12,9 +11,8 @@ class ServerCredentials;
 
 namespace castscope::ingest {
 
-// Insecure ones where the options name no certificate. The files are looked at again every ten seconds, so that
-// connections made after a certificate was replaced have the new one. Replace the key and the certificate by renaming:
-// while the two do not belong together, the old ones stay in use.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Options& options);
+// Insecure ones for null. Each connection gets the certificate that `certificates` has when it comes; they have to be
+// there for as long as the server.
+std::shared_ptr<grpc::ServerCredentials> credentials(const Certificates* certificates);
 
 }  // namespace castscope::ingest
