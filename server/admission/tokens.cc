@@ -1,11 +1,7 @@
 #include "server/admission/tokens.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -13,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "server/config/json_members.h"
 #include "server/config/nearest.h"
+#include "server/config/settings_file.h"
 
 namespace castscope::admission {
 namespace {
@@ -65,24 +62,6 @@ void read_end(Members& members, Token* token) {
   if (!day) return;
   token->until = end_of_day(*day);
   if (!token->until) members.complain("until", "this must be the last day of the token, in UTC: \"2027-01-31\"");
-}
-
-// Whoever may change the file, or put another one in its place, could let himself in.
-absl::Status check_owner(const std::string& file) {
-  struct stat info {
-  }, folder{};
-  if (stat(file.c_str(), &info) == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return absl::PermissionDeniedError(absl::StrCat(
-        file, ": others may write to the file of tokens, and could let themselves in: `chmod go-w ", file, "`"));
-  if (info.st_uid != geteuid() && info.st_uid != 0)
-    return absl::PermissionDeniedError(absl::StrCat(file, ": the file of tokens belongs to another user (", info.st_uid,
-                                                    "), who could let himself in"));
-  const std::string parent = std::filesystem::path(file).parent_path().string();
-  if (stat(parent.empty() ? "." : parent.c_str(), &folder) == 0 && (folder.st_mode & S_IWOTH) != 0 &&
-      (folder.st_mode & S_ISVTX) == 0)
-    return absl::PermissionDeniedError(
-        absl::StrCat(file, ": everybody may put another file in the place of the tokens: `chmod o-w ", parent, "`"));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -152,10 +131,7 @@ absl::StatusOr<Tokens> Tokens::parse(const std::string& text, const std::string&
 }
 
 absl::StatusOr<std::string> Tokens::read(const std::string& file) {
-  absl::StatusOr<std::string> text = config::read_text(file, "the file of tokens");
-  if (!text.ok()) return text.status();
-  if (absl::Status status = check_owner(file); !status.ok()) return status;
-  return text;
+  return config::read_trusted_text(file, "the file of tokens");
 }
 
 }  // namespace castscope::admission

@@ -40,7 +40,7 @@ class Tokens {
  public:
   // Reads the text of a file of tokens (docs/tokens.schema.json). `file` is for the errors, which name line and column.
   static absl::StatusOr<Tokens> parse(const std::string& text, const std::string& file);
-  // The text of such a file. One that others may write to is refused.
+  // The text of such a file. One that others may write to, or in whose place they may put another one, is refused.
   static absl::StatusOr<std::string> read(const std::string& file);
 
   void add(Token token) { tokens_.push_back(std::move(token)); }

@@ -83,7 +83,8 @@ TEST(TokensTest, AFileThatOthersMayWriteToIsRefused) {
   EXPECT_THAT(std::string(Tokens::read(file).status().message()), HasSubstr("`chmod go-w "));
   chmod(file.c_str(), 0600);
   chmod(folder.c_str(), 0777);
-  EXPECT_THAT(std::string(Tokens::read(file).status().message()), HasSubstr("`chmod o-w "));
+  EXPECT_THAT(std::string(Tokens::read(file).status().message()),
+              HasSubstr("could put another file in the place of the file of tokens: `chmod go-w "));
   chmod(folder.c_str(), 0700);
   if (geteuid() == 0) {
     ASSERT_EQ(chown(file.c_str(), 12345, 0), 0);

@@ -1,12 +1,6 @@
 #include "server/config/json_members.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,24 +8,6 @@
 #include "server/config/nearest.h"
 
 namespace castscope::config {
-namespace {
-
-constexpr off_t kLargestFile = 1 << 20;
-
-}  // namespace
-
-absl::StatusOr<std::string> read_text(const std::string& file, const std::string& what) {
-  struct stat info {};
-  if (stat(file.c_str(), &info) != 0)
-    return absl::NotFoundError(absl::StrCat(file, ": ", what, " cannot be read: ", std::strerror(errno)));
-  if (!S_ISREG(info.st_mode) || info.st_size > kLargestFile)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": ", what, " must be an ordinary file of at most 1 MiB"));
-  std::ifstream stream(file, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream)
-    return absl::PermissionDeniedError(absl::StrCat(file, ": ", what, " cannot be read; check the file's rights"));
-  return text;
-}
 
 Members::Members(const PlacedJson& json, std::string pointer, std::span<const std::string_view> known)
     : json_(json), pointer_(std::move(pointer)) {

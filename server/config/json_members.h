@@ -13,10 +13,6 @@
 
 namespace castscope::config {
 
-// Returns the text of a file of settings, which is an ordinary one of at most 1 MiB; `what` names it in errors ("the
-// tokens").
-absl::StatusOr<std::string> read_text(const std::string& file, const std::string& what);
-
 class Members {
  public:
   // The object at `pointer` ("" = the whole file). A member that is not among `known` is an error.

@@ -1,6 +1,8 @@
 """Who may send to a collector, where the token is, and who can read what the collector writes."""
 
 import contextlib
+import json
+import os
 import socket
 import subprocess
 import threading
@@ -83,6 +85,28 @@ def test_a_tokens_file_that_is_no_good_is_refused(castscope, token_file, mode, t
                     ["run", "--collector", "127.0.0.1:1", "--token-file", token_file, "--", "true"]):
         done = castscope(*command, text=True)
         assert done.returncode in (2, 125) and told in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_collector_trusts_no_file_that_others_may_replace(castscope, token_file):
+    (castscope.folder / "shared").mkdir()
+    (castscope.folder / "tokens.json").write_text(json.dumps(
+        {"tokens": [{"name": "a", "sha256": "0" * 64, "may": ["send"]}]}))
+    for option, path in (("--token-file", token_file), ("--tokens", castscope.folder / "tokens.json")):
+        moved = path.rename(castscope.folder / "shared" / path.name)
+        for mode, status in ((0o775, 2), (0o755, 0), (0o1777, 0)):
+            (castscope.folder / "shared").chmod(mode)
+            done = castscope("serve", "--check-config", option, moved, text=True)
+            told = "could put another file in the place of" in " ".join(done.stderr.split())
+            assert done.returncode == status and told == (status != 0), done
+
+
+def test_a_collector_takes_its_token_from_a_pipe(castscope):
+    reading, writing = os.pipe()  # as `--token-file <(pass show collector)` gives one
+    os.write(writing, b"secret\n")
+    os.close(writing)
+    done = castscope("serve", "--check-config", "--token-file", f"/dev/fd/{reading}", text=True, pass_fds=[reading])
+    os.close(reading)
+    assert done.returncode == 0, done
 
 
 def test_nothing_is_sent_to_another_machine_without_tls(castscope):

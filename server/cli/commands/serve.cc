@@ -62,7 +62,8 @@ absl::StatusOr<ServeConfig> config_of(const ServeOptions& options, const Command
   take("--log-format", given.log_format, &config.log_format);
   if (options.keep_days > 0) config.retention.days = static_cast<std::uint64_t>(options.keep_days);
   if (!options.keep_bytes.empty()) config.retention.bytes = config::parse_bytes(options.keep_bytes).value_or(0);
-  CollectorAddress access{.address = "", .token = given.token, .token_file = config.token_file, .tls = {}};
+  CollectorAddress access{
+      .address = "", .token = given.token, .token_file = config.token_file, .tls = {}, .is_ours = true};
   if (absl::Status status = complete(access); !status.ok()) return status;
   config.token = access.token;
   return config;

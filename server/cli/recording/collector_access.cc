@@ -13,6 +13,7 @@
 #include "server/cli/job/job_environment.h"
 #include "server/cli/recording/socket_place.h"
 #include "server/cli/recording/token_proof.h"
+#include "server/config/settings_file.h"
 #include "server/ingest/listening/address.h"
 
 namespace castscope::cli {
@@ -27,11 +28,23 @@ absl::Status check_token(const std::string& token, const std::string& where) {
       absl::StrCat(where, " is no token: it has at most 1000 characters, which are printable ones of ASCII"));
 }
 
+// A pipe of a shell is this process's own, and no file that somebody could replace.
+bool is_own_descriptor(const std::string& path) {
+  return path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> read_token_file(const std::string& path) {
+absl::StatusOr<std::string> read_token_file(const std::string& path, bool lets_in) {
   constexpr std::size_t kMost = 4096;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int file = -1;
+  if (lets_in && !is_own_descriptor(path)) {
+    const absl::StatusOr<int> opened = config::open_trusted(path, "the token's file");
+    if (!opened.ok()) return opened.status();
+    file = *opened;
+  } else {
+    file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  }
   struct stat info {};
   const bool is_there = file >= 0 && fstat(file, &info) == 0;
   const int error = errno;
@@ -61,7 +74,7 @@ absl::Status complete(CollectorAddress& collector) {
                        !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
   if (collector.token_file.empty() && collector.token.empty()) collector.token_file = variable("CASTSCOPE_TOKEN_FILE");
   if (!collector.token_file.empty()) {
-    absl::StatusOr<std::string> token = read_token_file(collector.token_file);
+    absl::StatusOr<std::string> token = read_token_file(collector.token_file, collector.is_ours);
     if (!token.ok()) return token.status();
     collector.token = *std::move(token);
   }

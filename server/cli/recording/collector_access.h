@@ -15,6 +15,7 @@ struct CollectorAddress {
   std::string token;
   std::string token_file = {};  // whose first line is the token; "" = none
   relay::Tls tls;
+  bool is_ours = false;  // the token is the one that we ask senders for
 };
 
 // Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA, the
@@ -32,7 +33,7 @@ relay::Destination destination_of(const CollectorAddress& collector);
 // and fails where he had another, which may be a token for somebody else.
 absl::Status keep_token_from_others(CollectorAddress& collector, const relay::Destination& whereto);
 
-// Returns the first line of a file that nobody else may read.
-absl::StatusOr<std::string> read_token_file(const std::string& path);
+// Returns the first line of a file that nobody else may read, nor, if it `lets_in` who sends that token, replace.
+absl::StatusOr<std::string> read_token_file(const std::string& path, bool lets_in = false);
 
 }  // namespace castscope::cli

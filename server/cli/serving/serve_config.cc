@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/config/json_members.h"
 #include "server/config/nearest.h"
+#include "server/config/settings_file.h"
 
 namespace castscope::cli {
 namespace {
