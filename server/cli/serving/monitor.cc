@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/log/log.h"
+#include "server/web/http/access.h"
 
 namespace castscope::cli {
 namespace {
@@ -14,6 +15,9 @@ constexpr char kExposition[] = "text/plain; version=0.0.4; charset=utf-8";
 }  // namespace
 
 web::Response answer_monitor(const Monitored& monitored, const web::Request& request) {
+  // A page from elsewhere could have a browser of this machine read them under a name that was rebound to it.
+  if (!web::is_loopback_host(request.host))
+    return {.status = 421, .type = kPlain, .body = "metrics are told to localhost, 127.0.0.1 and [::1] only\n"};
   if (request.path == "/metrics") return {.status = 200, .type = kExposition, .body = monitored.metrics()};
   if (request.path == "/healthz") return {.status = 200, .type = kPlain, .body = "ok\n"};
   if (request.path == "/readyz") {

@@ -10,9 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-web::Response ask(const std::string& path, const std::string& trouble = "") {
+web::Response ask(const std::string& path, const std::string& trouble = "", const std::string& host = "localhost") {
   return answer_monitor({.metrics = [] { return "a 1\n"; }, .trouble = [trouble] { return trouble; }},
-                        {.method = "GET", .path = path, .query = "", .host = "localhost"});
+                        {.method = "GET", .path = path, .query = "", .host = host});
 }
 
 TEST(MonitorTest, IsReadyUnlessNoRunCanBeTaken) {
@@ -22,6 +22,16 @@ TEST(MonitorTest, IsReadyUnlessNoRunCanBeTaken) {
   EXPECT_EQ(ask("/healthz", "the disk is full").status, 200) << "a restart would not help";
   EXPECT_EQ(ask("/metrics").body, "a 1\n");
   EXPECT_EQ(ask("/").status, 404);
+}
+
+TEST(MonitorTest, AnswersToThisMachinesNamesAlone) {
+  for (const char* host : {"localhost", "localhost:7392", "127.0.0.1:7392", "[::1]:7392"})
+    EXPECT_EQ(ask("/metrics", "", host).status, 200) << host;
+  for (const char* host : {"evil.example", "evil.example:7392", "127.0.0.1.evil.example", ""})
+    for (const char* path : {"/metrics", "/healthz", "/readyz", "/"}) {
+      EXPECT_EQ(ask(path, "", host).status, 421) << host;
+      EXPECT_THAT(ask(path, "", host).body, testing::Not(HasSubstr("a 1"))) << host;
+    }
 }
 
 TEST(MetricsTest, CountWhatWasTakenAndFound) {
