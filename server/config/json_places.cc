@@ -134,12 +134,13 @@ std::string without_preamble(const std::string& what) {
 // Writes control characters as JSON does: a zero byte would end the sentence in many programs that print it.
 std::string without_controls(std::string_view sentence) {
   std::string text;
-  for (const char c : sentence) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= ' ' && code != 0x7f)
-      text += c;
-    else
-      absl::StrAppend(&text, "\\u", absl::Hex(code, absl::kZeroPad4));
+  while (!sentence.empty()) {
+    const std::size_t control = utf8::control_at(sentence), length = std::max<std::size_t>(control, 1);
+    if (control == 0) text += sentence[0];
+    // A longer one is one of those that are hidden; a sentence does without it.
+    if (control == 1) absl::StrAppend(&text, "\\u", absl::Hex(sentence[0], absl::kZeroPad4));
+    if (control > 1) text += '?';
+    sentence.remove_prefix(length);
   }
   return text;
 }

@@ -18,6 +18,9 @@ namespace {
 // there.
 constexpr std::size_t kLongestStatus = 2000;
 
+// Of a refusal. It may quote what the relay sent.
+constexpr std::size_t kLongestSentence = 16u << 10;
+
 // In one message: each has a key of 4 kB at most, and a sentence. They stay well below what relays take.
 constexpr std::size_t kMostRejections = 256;
 
@@ -147,7 +150,7 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
 }
 
 grpc::Status CollectorService::refuse(grpc::ServerContext* call, Messages* stream, const Refused& refused) {
-  const std::string sentence = utf8::repaired(std::string(refused.status.message()));
+  const std::string sentence = utf8::shortened(utf8::repaired(std::string(refused.status.message())), kLongestSentence);
   if (!absl::IsUnavailable(refused.status)) {
     v1::CollectorMessage message;
     message.mutable_refusal()->set_refusal_reason(refused.reason);
@@ -176,15 +179,17 @@ CollectorService::Refused CollectorService::greet(const v1::RelayMessage& messag
     return {v1::REFUSAL_REASON_HELLO,
             absl::InvalidArgumentError("the first message of a stream must be a hello, and this one is not")};
   const v1::Hello& hello = message.hello();
+  if (absl::Status status = check_size(hello); !status.ok()) return {v1::REFUSAL_REASON_HELLO, status};
   // The protocol is checked first: in another protocol, no other field can be trusted to mean what it means here.
   const std::uint32_t lowest = hello.lowest_protocol(), highest = std::max(lowest, hello.highest_protocol());
   *protocol = std::min(highest, wire::kProtocol);
   if (*protocol < std::max(lowest, wire::kOldestProtocol))
-    return {v1::REFUSAL_REASON_PROTOCOL,
-            absl::FailedPreconditionError(absl::StrCat(
-                "the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
-                ", the relay (castscope ", hello.castscope_version(), ") ", versions(lowest, highest),
-                ": use the same castscope on both sides, or a client of a protocol that this collector speaks"))};
+    return {
+        v1::REFUSAL_REASON_PROTOCOL,
+        absl::FailedPreconditionError(absl::StrCat(
+            "the collector speaks castscope ", versions(wire::kOldestProtocol, wire::kProtocol),
+            ", the relay (castscope ", utf8::quoted(hello.castscope_version(), 100), ") ", versions(lowest, highest),
+            ": use the same castscope on both sides, or a client of a protocol that this collector speaks"))};
   if (hello.highest_protocol() != 0 && hello.highest_protocol() < lowest)
     return {v1::REFUSAL_REASON_HELLO,
             absl::InvalidArgumentError(absl::StrCat("the hello says ", hello.highest_protocol(),

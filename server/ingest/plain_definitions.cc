@@ -8,6 +8,7 @@
 #include "agent/lanes/format.h"
 #include "server/ingest/record.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
 namespace {
@@ -33,7 +34,7 @@ template <typename Number>
 absl::Status find(const std::string& word, const char* list, std::span<const std::string_view> words, Number* number) {
   const auto it = std::ranges::find(words, std::string_view(word));
   if (it == words.end() && !word.empty())
-    return invalid(absl::StrCat("the ", list, " \"", word, "\", which is on no list"));
+    return invalid(absl::StrCat("the ", list, " ", utf8::quoted(word), ", which is on no list"));
   *number = static_cast<Number>(it == words.end() ? 0 : it - words.begin());
   return absl::OkStatus();
 }

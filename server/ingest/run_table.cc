@@ -24,8 +24,13 @@ bool is_plain_name(const std::string& name) {
 
 }  // namespace
 
+absl::Status check_size(const v1::Hello& hello) {
+  if (hello.ByteSizeLong() <= kMostHelloBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError("the hello has more than a megabyte");
+}
+
 absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
-  if (hello.ByteSizeLong() > kMostHelloBytes) return absl::InvalidArgumentError("the hello has more than a megabyte");
+  if (absl::Status status = check_size(hello); !status.ok()) return status;
   if (!is_plain_name(hello.run_id()))
     return absl::InvalidArgumentError("the run's id is not made of up to 128 letters, digits, dots, dashes and _");
   if (!is_plain_name(hello.relay()))

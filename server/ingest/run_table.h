@@ -29,6 +29,9 @@ class RunTable {
   std::map<std::string, std::shared_ptr<Run>> runs_;
 };
 
+// Refuses a hello that is too long to be looked at.
+absl::Status check_size(const v1::Hello& hello);
+
 // Makes the opening of a run from a relay's hello, or returns a sentence about what is wrong with the hello.
 absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello);
 

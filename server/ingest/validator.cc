@@ -7,6 +7,7 @@
 #include "proto/protocol.h"
 #include "server/ingest/plain_events.h"
 #include "server/ingest/record.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
 namespace {
@@ -117,10 +118,10 @@ absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSi
   if (begin.start_ticks() > kMostCount) return invalid(beyond_bounds("start time", begin.start_ticks()));
   const Identity identity{begin.host(), begin.pid(), begin.start_ticks()};
   if (identity_ && identity != *identity_)
-    return invalid(absl::StrCat("an introduction as process ", begin.pid(), " of host ", begin.host(),
+    return invalid(absl::StrCat("an introduction as process ", begin.pid(), " of host ", utf8::quoted(begin.host()),
                                 " with start_ticks ", begin.start_ticks(), ", though it is process ", identity_->pid,
-                                " of host ", identity_->host, " with start_ticks ", identity_->start_ticks,
-                                ": two processes cannot have one key"));
+                                " of host ", utf8::quoted(identity_->host), " with start_ticks ",
+                                identity_->start_ticks, ": two processes cannot have one key"));
   if (begun_) return absl::OkStatus();  // it may be sent again after a reconnect
   if (absl::Status status = sums_->define(kProcessBytes + 2 * (key_.size() + begin.host().size())); !status.ok())
     return status;

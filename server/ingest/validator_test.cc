@@ -210,9 +210,10 @@ TEST_F(ValidatorTest, RefusesAProcessThatWasNotIntroduced) {
 TEST_F(ValidatorTest, RefusesAnotherProcessOfTheSameKey) {
   accept(Batch().begin(7));
   accept(Batch().begin(7));
-  EXPECT_THAT(reject(Batch().begin(8)),
-              HasSubstr("an introduction as process 8 of host host with start_ticks 0, though it is process 7 of host "
-                        "host with start_ticks 0: two processes cannot have one key"));
+  EXPECT_THAT(
+      reject(Batch().begin(8)),
+      HasSubstr("an introduction as process 8 of host \"host\" with start_ticks 0, though it is process 7 of host "
+                "\"host\" with start_ticks 0: two processes cannot have one key"));
 }
 
 TEST_F(ValidatorTest, RefusesAStartThatIsNoTime) {

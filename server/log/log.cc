@@ -18,6 +18,9 @@
 namespace castscope::log {
 namespace {
 
+// What others send may stand in a line: nobody fills a disk with one.
+constexpr std::size_t kLongestLine = 4096;
+
 std::atomic<bool> writes_json = false;
 // Null: whoever logs writes. It is never deleted: to wait for its thread could mean to wait for a reader of the log.
 std::shared_ptr<spdlog::details::thread_pool>& writer = *new std::shared_ptr<spdlog::details::thread_pool>();
@@ -36,7 +39,7 @@ std::string time_now() {
 std::string as_json(spdlog::level::level_enum level, const std::string& text, Fields fields) {
   nlohmann::ordered_json line{
       {"time", time_now()}, {"level", fmt::to_string(spdlog::level::to_string_view(level))}, {"message", text}};
-  for (const auto& [key, value] : fields) line[std::string(key)] = value;
+  for (const auto& [key, value] : fields) line[std::string(key)] = utf8::on_one_line(std::string(value));
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -86,7 +89,7 @@ void write(Level level, const std::string& text, Fields fields) {
                                                    spdlog::level::err};
   const spdlog::level::level_enum chosen = kLevels[static_cast<std::size_t>(level)];
   if (!spdlog::should_log(chosen)) return;
-  const std::string line = utf8::on_one_line(text);
+  const std::string line = utf8::on_one_line(utf8::shortened(text, kLongestLine));
   spdlog::log(chosen, "{}", writes_json ? as_json(chosen, line, fields) : line);
 }
 

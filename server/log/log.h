@@ -23,7 +23,8 @@ std::size_t lost_lines();
 void finish(std::chrono::milliseconds at_most);
 // From now on each line is a JSON object: time (UTC), level, message, and the fields that the line was given.
 void write_json();
-// `fields` are for programs that read the log: what they say stands in the text, too. Only JSON lines have them.
+// The text is written on one line; of one with more than 4 KiB the rest is counted, and not written. `fields` are for
+// programs that read the log: what they say stands in the text, too. Only JSON lines have them.
 using Fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 void write(Level level, const std::string& text, Fields fields = {});
 

@@ -46,5 +46,24 @@ TEST(Utf8Test, PythonsEscapesAreBytesAgain) {
   EXPECT_EQ(bytes_of_name("\\udc"), "\\udc");
 }
 
+TEST(Utf8Test, NothingThatTurnsOrHidesTextIsShown) {
+  for (const std::string control :
+       {"\x1b",   "\n",     "\x7f",   "\u0085", "\u00ad", "\u061c", "\u200b", "\u200d", "\u200e", "\u200f",
+        "\u2028", "\u2029", "\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\ufeff", "\ufffb", "\U000e0041"}) {
+    EXPECT_EQ(control_at(control + "b"), control.size());
+    EXPECT_EQ(on_one_line("a" + control + "b"), "a" + std::string(control.size(), '?') + "b");
+  }
+  for (const std::string text : {"a", "ä", "שלום", "مرحبا", "€", "‐", "…", "\u2030", "\u2070", "日本", "😀"})
+    EXPECT_EQ(on_one_line(text), text);
+  EXPECT_EQ(on_one_line("\xe2\x80"), "\xe2\x80") << "no character";
+}
+
+TEST(Utf8Test, NobodyEndsAQuotation) {
+  EXPECT_EQ(quoted("a \"b\" \\"), R"("a \"b\" \\")");
+  EXPECT_EQ(quoted("a\n\u202e"), R"("a????")");
+  EXPECT_EQ(quoted("abcdef", 3), "\"abc… (3 more bytes)\"");
+  EXPECT_EQ(quoted("a€", 3), "\"a… (3 more bytes)\"");
+}
+
 }  // namespace
 }  // namespace castscope::utf8

@@ -110,10 +110,10 @@ TEST_F(HandshakeTest, WithoutACommonProtocolTheSentenceHasBothRanges) {
   expect_refused(
       say({hello(wire::kProtocol + 1, wire::kProtocol + 3)}), v1::REFUSAL_REASON_PROTOCOL,
       StatusCode::FAILED_PRECONDITION,
-      "the collector speaks castscope protocols 6 to 7, the relay (castscope 9.0) protocols 8 to 10: use the "
+      "the collector speaks castscope protocols 6 to 7, the relay (castscope \"9.0\") protocols 8 to 10: use the "
       "same castscope on both sides, or a client of a protocol that this collector speaks");
   expect_refused(say({hello(5)}), v1::REFUSAL_REASON_PROTOCOL, StatusCode::FAILED_PRECONDITION,
-                 "the relay (castscope 9.0) protocol 5");
+                 "the relay (castscope \"9.0\") protocol 5");
   expect_refused(say({hello(8, 3)}), v1::REFUSAL_REASON_PROTOCOL, StatusCode::FAILED_PRECONDITION, "protocol 8:");
 }
 

@@ -78,7 +78,7 @@ def test_each_token_may_do_what_its_entry_says(wire, guarded):
     for token, status in (("to see", 200), ("to do all", 200), ("to send", 401), ("to", 401)):
         assert asked(f"{page}/api/v2/runs", token) == status, token
     guarded.stop()
-    assert "run one from client-host, sent by training: begins in" in guarded.log
+    assert "run one, sent by training, begins in " in guarded.log
     assert "audit: a token of boards, which may not send, came from" in guarded.log
     assert "audit: a wrong token came from unix" in guarded.log
     assert "audit: a token of training, which may not see, came from the page" in guarded.log

@@ -57,7 +57,7 @@ def test_a_finding_is_logged_while_the_job_runs_and_once(castscope, python, coll
     assert job.stdout.readline() == "ready\n"
     live = until(lines, "weight-cast-repeatedly")
     begun = next(line for line in live if " begins in " in line)
-    run = re.search(r"run (\S+) from (\S+):", begun)
+    run = re.search(r'run (\S+) begins in .*, from "(\S+)"$', begun.rstrip())
     told = live[-1]
     assert re.search(rf"run {re.escape(run[1])}: performance weight-cast-repeatedly at job\.py:7, "
                      rf"process \d+ on {re.escape(run[2])}: ", told), told

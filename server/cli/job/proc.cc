@@ -92,7 +92,11 @@ std::string checkout_of(const std::string& folder) {
 }
 
 std::string one_line(std::string text, std::size_t most_bytes) {
-  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t control = utf8::control_at(std::string_view(text).substr(at));
+    std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(at), control, ' ');
+    at += std::max<std::size_t>(control, 1);
+  }
   if (text.size() <= most_bytes) return text;
   return absl::StrCat(text.substr(0, utf8::cut(text, most_bytes)), "…");
 }

@@ -13,6 +13,7 @@
 #include "server/log/log.h"
 #include "server/store/read/run_heading.h"
 #include "server/store/run/completeness.h"
+#include "server/utf8/utf8.h"
 #include "server/web/runs/file_run.h"
 
 namespace castscope::cli {
@@ -51,10 +52,12 @@ std::uint64_t size_of(const std::string& file) {
   return error ? 0 : size;
 }
 
+// What this collector knows comes first, and what the sender says is quoted: nobody writes a sentence of ours.
 std::string introduction(const ingest::RunOpening& run, const Output& output, bool known) {
-  return absl::StrCat(" from ", run.host, run.sender.empty() ? "" : absl::StrCat(", sent by ", run.sender), ": ",
+  return absl::StrCat(run.sender.empty() ? " " : absl::StrCat(", sent by ", run.sender, ", "),
                       known ? "goes on in " : "begins in ", output.run_file(), ": ",
-                      absl::StrJoin(run.command, " ").substr(0, kMostOfCommand), ", in ", run.cwd);
+                      utf8::quoted(absl::StrJoin(run.command, " "), kMostOfCommand), ", in ", utf8::quoted(run.cwd),
+                      ", from ", utf8::quoted(run.host));
 }
 
 }  // namespace

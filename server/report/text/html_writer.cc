@@ -1,5 +1,7 @@
 #include "server/report/text/html_writer.h"
 
+#include <algorithm>
+
 #include "server/report/text/words.h"
 #include "server/utf8/utf8.h"
 
@@ -7,7 +9,11 @@ namespace castscope::report {
 
 std::string html_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : utf8::repaired(text)) {
+  const std::string valid = utf8::repaired(text);
+  for (std::size_t at = 0; at < valid.size();) {
+    const char c = valid[at];
+    const std::size_t control = utf8::control_at(std::string_view(valid).substr(at));
+    at += std::max<std::size_t>(control, 1);
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -25,7 +31,7 @@ std::string html_escaped(std::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        if (static_cast<unsigned char>(c) >= ' ' ? c != '\x7f' : c == '\n' || c == '\t') escaped += c;
+        if (control == 0 || c == '\n' || c == '\t') escaped += c;
     }
   }
   return escaped;

@@ -60,33 +60,49 @@ std::string percent(double share) {
 }
 
 std::string shown_source(std::string_view line) {
+  const std::string valid = utf8::repaired(line);
   std::string text;
-  for (const char c : utf8::repaired(line)) {
-    if (c == '\t') {
+  for (std::size_t at = 0; at < valid.size();) {
+    const std::size_t control = utf8::control_at(std::string_view(valid).substr(at));
+    if (valid[at] == '\t') {
       text += "    ";
     } else {
-      text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+      text += control > 0 ? '?' : valid[at];
     }
+    at += std::max<std::size_t>(control, 1);
   }
   return text;
 }
 
+namespace {
+
+// "\x1b" of a character; "\xe2\x80\xae" of a longer one. The C1 controls have their number: "\x9b".
+std::string code_of(std::string_view character) {
+  if (character.size() == 2 && character[0] == '\xc2') character.remove_prefix(1);
+  std::string text;
+  for (const char c : character) {
+    char code[5];
+    std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
+    text += code;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string without_controls(std::string_view text, std::string_view kept) {
   const std::string valid = utf8::repaired(text);
   std::string shown;
-  for (std::size_t at = 0; at < valid.size(); ++at) {
-    // The C1 controls are 0xc2 and a byte below 0xa0 in UTF-8; that byte is the control's number.
-    const bool is_c1 = valid[at] == '\xc2' && static_cast<unsigned char>(valid[at + 1]) < 0xa0;
-    const char c = is_c1 ? valid[++at] : valid[at];
-    const bool is_control = is_c1 || static_cast<unsigned char>(c) < ' ' || c == '\x7f';
-    if (!is_control || kept.find(c) != std::string_view::npos) {
-      shown += c;
-    } else if (c == '\n') {
+  for (std::size_t at = 0; at < valid.size();) {
+    const std::string_view rest = std::string_view(valid).substr(at);
+    const std::size_t control = utf8::control_at(rest);
+    at += std::max<std::size_t>(control, 1);
+    if (control == 0 || (control == 1 && kept.find(rest[0]) != std::string_view::npos)) {
+      shown += rest[0];
+    } else if (rest[0] == '\n') {
       shown += "\\n";
     } else {
-      char code[5];
-      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
-      shown += code;
+      shown += code_of(rest.substr(0, control));
     }
   }
   return shown;

@@ -21,7 +21,7 @@ std::string percent(double share);       // 0.06 → "6 %", "<1 %"
 // Returns a line of source as it is shown: UTF-8, tabs as spaces, without anything that a terminal or a page would
 // obey.
 std::string shown_source(std::string_view line);
-// Makes a text safe to show in terminals and pages, which would obey characters below a space.
+// Makes a text safe to show in terminals and pages, which would obey control characters.
 using utf8::on_one_line;
 // Does the same, but shows which characters there are: "\x1b", "\n". Characters in `kept` stay.
 std::string without_controls(std::string_view text, std::string_view kept = "");

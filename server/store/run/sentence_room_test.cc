@@ -35,7 +35,7 @@ TEST_F(SentenceRoomTest, SoDoLongOnes) {
 
 TEST_F(SentenceRoomTest, AVeryLongOneIsCutBetweenTwoCharacters) {
   const std::string text = std::string(kLongestSentence - 1, 'x') + "ä and so on";
-  EXPECT_EQ(written("", text), text.substr(0, kLongestSentence - 1) + "… (and 12 bytes)");
+  EXPECT_EQ(written("", text), text.substr(0, kLongestSentence - 1) + "… (12 more bytes)");
   for (int i = 0; i < 200; ++i) ASSERT_EQ(written("", text), "") << "the same again takes no room";
   EXPECT_EQ(written("", "short"), "short");
 }
