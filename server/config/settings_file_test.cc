@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr uid_t kAnother = 12345;
 
-class SettingsFileTest : public testing::Test {
+class TrustedFileTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "castscope-settings-XXXXXX").string();
@@ -41,7 +41,7 @@ class SettingsFileTest : public testing::Test {
   fs::path folder_, file_;
 };
 
-TEST_F(SettingsFileTest, IsReadWhereNobodyElseMayWrite) {
+TEST_F(TrustedFileTest, IsReadWhereNobodyElseMayWrite) {
   EXPECT_EQ(text(file_), "ours");
   EXPECT_EQ(text(folder_ / "kept" / ".." / "kept" / "settings"), "ours");
   const fs::path before = fs::current_path();
@@ -53,14 +53,14 @@ TEST_F(SettingsFileTest, IsReadWhereNobodyElseMayWrite) {
   EXPECT_THAT(why(folder_), HasSubstr("Is a directory"));
 }
 
-TEST_F(SettingsFileTest, NobodyElseMayWriteToIt) {
+TEST_F(TrustedFileTest, NobodyElseMayWriteToIt) {
   for (const mode_t mode : {0664, 0646}) {
     chmod(file_.c_str(), mode);
     EXPECT_THAT(why(file_), HasSubstr("`chmod go-w " + file_.string() + "`")) << mode;
   }
 }
 
-TEST_F(SettingsFileTest, NobodyElseMayPutAnotherOneInItsPlace) {
+TEST_F(TrustedFileTest, NobodyElseMayPutAnotherOneInItsPlace) {
   for (const fs::path& folder : {folder_ / "kept", folder_})  // it can be replaced together with its folder
     for (const mode_t mode : {0770, 02775, 0707}) {
       chmod(folder.c_str(), mode);
@@ -71,7 +71,7 @@ TEST_F(SettingsFileTest, NobodyElseMayPutAnotherOneInItsPlace) {
     }
 }
 
-TEST_F(SettingsFileTest, NothingOnTheWayBelongsToAnotherUser) {
+TEST_F(TrustedFileTest, NothingOnTheWayBelongsToAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   fs::create_symlink(file_, folder_ / "link");
   EXPECT_EQ(text(folder_ / "link"), "ours");
@@ -84,7 +84,7 @@ TEST_F(SettingsFileTest, NothingOnTheWayBelongsToAnotherUser) {
   EXPECT_THAT(why(file_), HasSubstr("the file belongs to another user (12345), who could let himself in"));
 }
 
-TEST_F(SettingsFileTest, LinksOfASecretStoreAreFollowed) {
+TEST_F(TrustedFileTest, LinksOfASecretStoreAreFollowed) {
   // As Kubernetes mounts a secret whose group is fsGroup.
   const fs::path mounted = folder_ / "mounted";
   fs::create_directories(mounted / "..2026_11_30");
@@ -102,7 +102,7 @@ TEST_F(SettingsFileTest, LinksOfASecretStoreAreFollowed) {
   EXPECT_THAT(why(folder_ / "circle"), HasSubstr("Too many levels of symbolic links"));
 }
 
-TEST_F(SettingsFileTest, APipeIsNotWaitedFor) {
+TEST_F(TrustedFileTest, APipeIsNotWaitedFor) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(why(pipe), HasSubstr("must be an ordinary file"));
@@ -110,7 +110,7 @@ TEST_F(SettingsFileTest, APipeIsNotWaitedFor) {
 }
 
 // Its owner was asked for by name, after it had been read.
-TEST_F(SettingsFileTest, WhatIsReadIsWhatWasLookedAt) {
+TEST_F(TrustedFileTest, WhatIsReadIsWhatWasLookedAt) {
   const fs::path other = folder_ / "kept" / "other";
   write(other, "theirs", 0666);
   std::atomic<bool> done = false;

@@ -3,17 +3,14 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/config/json_places.h"
 #include "server/config/nearest.h"
+#include "server/config/settings_file.h"
 #include "server/rules/rules.h"
 #include "server/rules/suggest.h"
 
@@ -25,7 +22,6 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 7> kKeys = {"$schema",    "select",           "ignore",        "severity",
                                                    "thresholds", "per-path-ignores", "min_step_share"};
-constexpr std::uintmax_t kLargest = 1 << 20;
 
 using config::PlacedJson;
 
@@ -178,15 +174,8 @@ absl::StatusOr<Settings> parse_settings(const std::string& text, const std::stri
 }
 
 absl::StatusOr<Settings> read_settings(const std::string& file) {
-  struct stat info {};
-  if (stat(file.c_str(), &info) != 0)
-    return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read (", std::strerror(errno), ")"));
-  if (!S_ISREG(info.st_mode) || static_cast<std::uintmax_t>(info.st_size) > kLargest)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": the settings must be an ordinary file of at most 1 MiB"));
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream) return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read; check the file's rights"));
-  return parse_settings(text, file);
+  const absl::StatusOr<std::string> text = config::read_text(file, "the settings");
+  return text.ok() ? parse_settings(*text, file) : text.status();
 }
 
 std::string find_settings(const std::string& folder, const std::string& home) {

@@ -154,7 +154,7 @@ TEST_F(SettingsFileTest, WhatHasTheNameAndCannotBeReadIsToldNotPassedOver) {
   std::filesystem::create_symlink("nowhere.json", folder_ / "repo/src/deep/castscope.json");
   EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/src/deep/castscope.json"));
   EXPECT_THAT(std::string(read_settings(at("repo/src/deep/castscope.json")).status().message()),
-              HasSubstr("castscope.json: the settings cannot be read (No such file"));
+              HasSubstr("castscope.json: the settings cannot be read: No such file"));
 }
 
 TEST_F(SettingsFileTest, WhatCannotBeReadIsASentence) {
