@@ -394,9 +394,4 @@ void Run::close(bool farewell) {
   if (keeper_->close) keeper_->close(opening_.id, closing_);
 }
 
-absl::Status another_senders(const std::string& run_id) {
-  return absl::UnauthenticatedError(absl::StrCat(
-      "run ", run_id, " was begun by another sender, who alone may send more of it: its key is another one"));
-}
-
 }  // namespace castscope::ingest

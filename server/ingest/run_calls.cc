@@ -95,4 +95,9 @@ void Run::shutdown() {
   });
 }
 
+absl::Status another_senders(const std::string& run_id) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      "run ", run_id, " was begun by another sender, who alone may send more of it: its key is another one"));
+}
+
 }  // namespace castscope::ingest

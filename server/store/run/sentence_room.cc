@@ -4,6 +4,7 @@
 #include "server/utf8/utf8.h"
 
 namespace castscope::store {
+
 std::optional<SentenceRoom::Sentence> SentenceRoom::take(const std::string& whose, std::string_view text) {
   std::string kept = utf8::shortened(text, kLongestSentence);
   const std::size_t hash = absl::HashOf(whose, kept), bytes = whose.size() + kept.size();
