@@ -4,6 +4,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from program import ROOT, clean_environment
@@ -31,10 +32,15 @@ class Collector:
             self.address = said.split("collecting on ")[1].split(" into ")[0]
 
     def read_log_until(self, words):
-        """Reads the log, line by line, up to one that has these words."""
-        for line in self.server.stderr:
-            if words in line:
-                return line
+        """Reads the log, line by line, up to one that has these words. A collector that does not say them is killed."""
+        patience = threading.Timer(WAIT_S, self.server.kill)
+        patience.start()
+        try:
+            for line in self.server.stderr:
+                if words in line:
+                    return line
+        finally:
+            patience.cancel()
         raise AssertionError(f"the collector ended and did not say: {words}")
 
     def kill_and_start_again(self):

@@ -63,7 +63,7 @@ def test_a_log_that_nobody_reads_stops_no_run(wire, castscope):
         process.client.goodbye(exit_code=0)
         process.client.close()
     assert len(list(collector.folder.glob("*.json"))) == 400
-    assert "run run-0 from" in collector.read_log_until("run run-0 from")
+    assert collector.read_log_until("run run-0 begins in")
     collector.stop()
     assert "stopping" in collector.log
 
