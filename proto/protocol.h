@@ -23,6 +23,9 @@ inline constexpr int kLargestMessageBytes = 16 << 20;
 inline constexpr int kLargestAnswerBytes = 4 << 20;
 // 16384 events are 60 KB packed and 1 MB unpacked.
 inline constexpr std::uint32_t kMostEventsInMessageBlock = 1u << 16;
+// A hundred bytes may be a block of 65,536 events, and a collector is at work for each. Batches of castscope's relay
+// have half as many at most.
+inline constexpr std::uint32_t kMostEventsInBatch = 1u << 20;
 inline constexpr std::uint32_t kMostCountersInMessage = 1u << 16;
 
 }  // namespace castscope::wire

@@ -223,8 +223,8 @@ bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
   return true;
 }
 
-CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& message, const std::string& relay,
-                                                     Run& run, Run::Reply* reply) {
+CollectorService::Refused CollectorService::take_one(grpc::ServerContext* call, const v1::RelayMessage& message,
+                                                     const std::string& relay, Run& run, Run::Reply* reply) {
   const auto may_not_come = [](const std::string& why) {
     return Refused{v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(why)};
   };
@@ -237,7 +237,7 @@ CollectorService::Refused CollectorService::take_one(const v1::RelayMessage& mes
     case v1::RelayMessage::kBatch:
       if (!wire::is_intact(message.batch()))
         return cannot_be_kept(absl::UnavailableError("a batch arrived damaged: it is to be sent again"));
-      status = run.apply(relay, message.batch(), reply);
+      status = run.apply(relay, message.batch(), reply, [call] { return call->IsCancelled(); });
       break;
     case v1::RelayMessage::kGoodbye:
       if (!wire::is_intact(message.goodbye()))
@@ -268,7 +268,7 @@ grpc::Status CollectorService::take(grpc::ServerContext* call, Messages* stream,
                                                              ") is not taken any more: send the new one"))});
     in_traffic.came(message.ByteSizeLong());
     Run::Reply reply;
-    if (const Refused refused = take_one(message, hello.relay(), run, &reply); !refused.ok())
+    if (const Refused refused = take_one(call, message, hello.relay(), run, &reply); !refused.ok())
       return refuse(call, stream, refused);
     if (!acknowledge(stream, &reply)) break;
     if (reply.pause.count() > 0) pause(reply.pause);

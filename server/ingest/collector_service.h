@@ -57,7 +57,8 @@ class CollectorService final : public v1::Collector::Service {
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;
   static bool acknowledge(Messages* stream, Run::Reply* reply);
-  static Refused take_one(const v1::RelayMessage& message, const std::string& relay, Run& run, Run::Reply* reply);
+  static Refused take_one(grpc::ServerContext* call, const v1::RelayMessage& message, const std::string& relay,
+                          Run& run, Run::Reply* reply);
   grpc::Status take(grpc::ServerContext* call, Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
                     Run& run);
 

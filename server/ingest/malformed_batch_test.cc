@@ -1,4 +1,5 @@
 // Batches that make no sense: what comes out of a process's damaged memory costs itself, anything else the process.
+#include "proto/protocol.h"
 #include "server/ingest/validator_test.h"
 
 namespace castscope::ingest {
@@ -47,6 +48,30 @@ TEST_F(ValidatorTest, ACounterOfAnImpossibleNumberIsCountedWithoutAPlace) {
               HasSubstr("a counter of the impossible site 4194305"));
   EXPECT_EQ(casts(1, 1), 2u);
   EXPECT_EQ(casts(1, 0), 7u);
+}
+
+// A hundred bytes may be a block of 65,536 events.
+TEST_F(ValidatorTest, ABatchHasSoManyEventsAndOneThatSaysMoreCostsNoCount) {
+  begun();
+  constexpr std::uint32_t kBlock = wire::kMostEventsInMessageBlock, kBlocks = wire::kMostEventsInBatch / kBlock;
+  std::vector<lanes::Event> events(kBlock);
+  for (lanes::Event& event : events) event.kind = lanes::EventKind::kStep;
+  Batch many;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) many.events(1, std::uint64_t{i} * kBlock, events);
+  accept(many);
+  EXPECT_EQ(lane().row.received, wire::kMostEventsInBatch);
+  EXPECT_THAT(sink_.missing, IsEmpty());
+  Batch more = many;  // what is known already is passed over
+  for (std::uint32_t i = 0; i <= kBlocks; ++i) more.events(2, std::uint64_t{i} * kBlock, events);
+  EXPECT_EQ(lose_part_of(more.casts(3, 0, 5, 0).counter(1, 0, 7)),
+            "process host/1/1/0 sent more than 1048576 events in a batch; its counts were taken, and not all of its "
+            "events");
+  EXPECT_EQ(lane(2).row.received, wire::kMostEventsInBatch);
+  EXPECT_EQ(lane(2).row.written, wire::kMostEventsInBatch + kBlock);
+  EXPECT_EQ(lane(3).row.received, 0u);
+  EXPECT_EQ(casts(1, 0), 7u);
+  accept(Batch().casts(3, 5, 5, 0));
+  EXPECT_EQ(lane(3).row.received, 5u) << "the next batch is taken";
 }
 
 struct MalformedBatch {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,13 +50,17 @@ class Run {
                       Reply* reply, Clock::time_point now = Clock::now());
   // The relay's stream has ended, with a goodbye or without. The relay may come back.
   void detach(const std::string& relay, Clock::time_point now);
-  absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
+  // `gone`: whether the relay has gone meanwhile. It is asked once the calls before this one are done, and nothing is
+  // taken of a relay that has. An empty function is not asked.
+  absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply,
+                     const std::function<bool()>& gone = {});
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
   absl::Status ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
   // A message of the relay was refused for what it is, whatever its number: the file says so.
   void refused(const std::string& relay, const std::string& sentence);
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
-  // or its machine is gone). A relay that comes back later opens the run again.
+  // or its machine is gone). A relay that comes back later opens the run again. It waits for no other call: a run
+  // that is being worked for is not abandoned.
   void close_abandoned(Clock::time_point now, Clock::duration patience);
   // Opens a run that an earlier collector left open, and closes it if its relays had all said goodbye.
   absl::Status take_up();
@@ -81,6 +86,8 @@ class Run {
   };
   template <typename Act>
   absl::Status with_memory(Act act);
+  template <typename Act>
+  absl::Status with_lock_and_memory(Act act);
   absl::Status let_in(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
                       Reply* reply, Clock::time_point now);
   absl::Status take_batch(const std::string& id, const v1::Batch& batch, Reply* reply);

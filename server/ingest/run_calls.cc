@@ -26,7 +26,6 @@ Run::Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(openi
 // What was interrupted has left the sink in a state that nobody knows, as a full disk does.
 template <typename Act>
 absl::Status Run::with_memory(Act act) {
-  std::lock_guard lock(mutex_);
   try {
     return act();
   } catch (const std::bad_alloc&) {
@@ -34,25 +33,34 @@ absl::Status Run::with_memory(Act act) {
   }
 }
 
-absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
-                         Reply* reply, Clock::time_point now) {
-  return with_memory([&] { return let_in(opening, id, acknowledged, reply, now); });
+template <typename Act>
+absl::Status Run::with_lock_and_memory(Act act) {
+  std::lock_guard lock(mutex_);
+  return with_memory(act);
 }
 
-absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
-  return with_memory([&] { return take_batch(id, batch, reply); });
+absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+                         Reply* reply, Clock::time_point now) {
+  return with_lock_and_memory([&] { return let_in(opening, id, acknowledged, reply, now); });
+}
+
+absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply,
+                        const std::function<bool()>& gone) {
+  return with_lock_and_memory(
+      [&] { return gone && gone() ? absl::UnavailableError("the relay has gone") : take_batch(id, batch, reply); });
 }
 
 absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
-  return with_memory([&] { return take_goodbye(id, goodbye, reply); });
+  return with_lock_and_memory([&] { return take_goodbye(id, goodbye, reply); });
 }
 
 absl::Status Run::ask(const std::string& id, Reply* reply) {
-  return with_memory([&] { return answer(relays_[id], reply); });
+  return with_lock_and_memory([&] { return answer(relays_[id], reply); });
 }
 
 void Run::refused(const std::string& id, const std::string& sentence) {
-  (void)with_memory([&] { return tell_refused(absl::StrCat("relay ", id, ": ", sentence)), absl::OkStatus(); });
+  (void)with_lock_and_memory(
+      [&] { return tell_refused(absl::StrCat("relay ", id, ": ", sentence)), absl::OkStatus(); });
 }
 
 void Run::detach(const std::string& id, Clock::time_point now) {
@@ -64,11 +72,12 @@ void Run::detach(const std::string& id, Clock::time_point now) {
 }
 
 void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
-  (void)with_memory([&] { return close_if_over(now, patience), absl::OkStatus(); });
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) (void)with_memory([&] { return close_if_over(now, patience), absl::OkStatus(); });
 }
 
 absl::Status Run::take_up() {
-  return with_memory([&] {
+  return with_lock_and_memory([&] {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
     if (!relays_.empty() && all_done()) close(true);
     return absl::OkStatus();
@@ -85,11 +94,11 @@ bool Run::can_be_forgotten(Clock::time_point now) {
 }
 
 void Run::commit_what_came() {
-  (void)with_memory([&] { return sink_ != nullptr && uncommitted_ > 0 ? commit() : absl::OkStatus(); });
+  (void)with_lock_and_memory([&] { return sink_ != nullptr && uncommitted_ > 0 ? commit() : absl::OkStatus(); });
 }
 
 void Run::shutdown() {
-  (void)with_memory([&] {
+  (void)with_lock_and_memory([&] {
     if (sink_ != nullptr && uncommitted_ > 0) (void)commit();  // nobody can receive the error
     return close(false), absl::OkStatus();
   });

@@ -78,6 +78,7 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
                              : "a batch before it was introduced");
   // Definitions come first, since events and counters of the same batch refer to them.
   if (absl::Status status = definitions(batch, sink); !status.ok()) return status;
+  events_of_batch_ = 0;
   for (const v1::Events& block : batch.event_blocks())
     if (absl::Status status = events(block, sink, take_events); !status.ok()) return status;
   if (absl::Status status = counters(batch.counters(), sink); !status.ok()) return status;
@@ -167,7 +168,10 @@ absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& s
   if (status.ok()) {
     if (end <= lane->row.next) return absl::OkStatus();  // already known: sent again after a reconnect
     if (last_end_ > v1::PROCESS_END_KIND_NOT_SEEN) return invalid("events after its end");
-    if (take) status = take_events(block, *lane, sink);
+    if (take && (events_of_batch_ += block.event_count()) > wire::kMostEventsInBatch)
+      status = lose(Part::kEvents, absl::StrCat("more than ", wire::kMostEventsInBatch, " events in a batch"), sink);
+    else if (take)
+      status = take_events(block, *lane, sink);
     lane->row.next = end;  // of a block that was not taken, too: its events are missing
     lane->touched = true;
   }

@@ -99,6 +99,7 @@ class ProcessValidator {
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Lane>> lanes_;
   absl::flat_hash_map<std::uint64_t, Count> counters_;  // lane << 32 | site
   std::vector<store::CounterRow> changed_;
+  std::uint64_t events_of_batch_ = 0;  // that are new, by what its blocks say
   std::vector<lanes::Event> unpacked_;
   std::vector<wire::EventKey> keys_;
   int last_end_ = -1, last_exit_status_ = -1;

@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kEventsPerBlock = 16384, kGoodBlock = 4096;
 constexpr std::size_t kDefinitionBytesPerBatch = 1u << 20;
 constexpr std::size_t kBlockBytesPerBatch = 1u << 20;
+// Each counts as so much at least: a collector takes 1,048,576 events of a batch, and what is all alike takes nothing.
+constexpr std::size_t kLeastBytesOfEvent = 2;
 
 v1::ProcessEndKind wire_end(ProcessEnd end) {
   switch (end) {
@@ -265,7 +267,7 @@ std::size_t SegmentSource::pack(std::size_t index, Made& into) {
     block.set_first_event(lane.first + begin);
     block.set_event_count(static_cast<std::uint32_t>(end - begin));
     block.set_packed_events(wire::pack(waiting.subspan(begin, end - begin)));
-    bytes += block.packed_events().size();
+    bytes += std::max(block.packed_events().size(), kLeastBytesOfEvent * (end - begin));
     into.receipts.push_back(
         {.source = id_, .lane = index, .end = lane.first + end, .events = end - begin, .last = false});
   }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_writer.h"
@@ -43,13 +44,13 @@ class SegmentSourceTest : public testing::Test {
     writer_->define(lanes::DefinitionKind::kSite, site, &definition, sizeof definition);
     return writer_->new_counter(&lane, site);
   }
-  void emit(lanes::Lane& lane, int count) {
+  void emit(lanes::Lane& lane, int count, std::optional<std::uint64_t> time = std::nullopt) {
     lanes::LaneWriter to(*writer_, lane);
     for (int i = 0; i < count; ++i)
       if (lanes::Event* event = to.begin_event()) {
         *event = lanes::Event{};
         event->kind = lanes::EventKind::kHit;
-        event->time = writer_->now();
+        event->time = time.value_or(writer_->now());
         to.publish();
       }
   }
@@ -353,6 +354,22 @@ TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
   EXPECT_EQ(late[0].message->batch().event_blocks(0).event_count(), 20u);
   emit(lane, 4096);
   EXPECT_EQ(at(1001ms)[0].message->batch().event_blocks(0).event_count(), 4096u) << "enough for a good block";
+}
+
+TEST_F(SegmentSourceTest, EventsThatAreAllAlikeComeInBatchesThatACollectorTakes) {
+  open(256);
+  std::vector<lanes::Lane*> all(40);
+  for (lanes::Lane*& lane : all) lane = &new_lane();
+  for (int sent = 0; sent < 16384; sent += 128) {
+    for (lanes::Lane* const lane : all) emit(*lane, 128, 0);
+    source_->drain(now_);
+  }
+  std::vector<std::uint64_t> events;
+  for (const SegmentSource::Made& made : flush()) {
+    events.push_back(0);
+    for (const v1::Events& block : made.message->batch().event_blocks()) events.back() += block.event_count();
+  }
+  EXPECT_THAT(events, testing::ElementsAre(33 * 16384, 7 * 16384));
 }
 
 // What is told again after a reconnect, and what begins a spool, is read from the segment once more.

@@ -1,6 +1,7 @@
 """Quotas of a collector hold for every run of a sender: for one that goes on at the next collector, and for open runs
 when the file of tokens is changed. What they cost is counted, and has its sentence."""
 
+import base64
 import signal
 import subprocess
 
@@ -11,6 +12,9 @@ from test_collector_tokens import Tokens, entry, text_of, wait_until
 
 SMALL = {"events_per_second": 1}
 SENTENCE = '1 single events a second of the sender "small"'
+# 65,536 casts of site 1, all alike, as proto/event_block.h packs them.
+BLOCK = base64.b64decode("BMeNg82AgASXgBAHKLUv/aAXAAQAxAAAaICABAECAAIBAYCABAACAPN/oBv9vw6K9AAAeACA"
+                         "gAQLCgkIBwYFBAMCAQMA8f8EAFEH5P9A6wuuuwAAANCfn8/3/38=")
 
 
 @pytest.fixture
@@ -107,3 +111,21 @@ def test_what_a_changed_quota_costs_a_running_job_is_counted(castscope, limited,
     assert report["totals"]["casts"] == 15000 and report["run"]["complete"], report["run"]["missing"]
     assert process["events_received"] + process["events_dropped"] == process["events_made"] == 15000
     assert process["events_dropped"] and any(SENTENCE in notice for notice in report["run"]["notices"])
+
+
+def test_a_batch_of_a_billion_events_keeps_its_collector_at_work_for_no_time(wire, limited, tokens):
+    """It has two megabytes. What else it tells is taken."""
+    process = wire.Process(wire.Client(limited.address, "run", token="a"), pid=1)
+    train(wire, process, steps=1)
+    process.client.batch(process_key=process.key, flush=True, event_blocks=[
+        wire.pb.Events(lane=2, first_event=number * 65536, event_count=65536, packed_events=BLOCK)
+        for number in range(16384)])
+    change(limited, tokens)  # whoever looks after all runs does not wait for it
+    train(wire, process, steps=1)
+    end(wire, process)
+    report = limited.report("run")
+    assert report["totals"]["casts"] == 4
+    assert any("sent more than 1048576 events in a batch; its counts were taken" in one["sentence"]
+               for one in report["run"]["missing"])
+    process, = report["processes"]
+    assert 1048576 < process["events_received"] < 1048576 + 100

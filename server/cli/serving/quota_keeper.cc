@@ -15,6 +15,9 @@ using std::chrono::milliseconds;
 constexpr double kBurstSeconds = 10;  // an unused quota is kept for so long
 constexpr milliseconds kLongestPause{2000}, kBetweenLooks{1000};
 constexpr double kNearTheBound = 0.9;  // a relay is told in time
+// What a sender may be ahead of its events per second before no more are taken: some batches that were under way, and
+// what came over an outage. A relay that is asked to hold its events does not get there.
+constexpr double kMostSecondsAhead = 600, kMostEventsAhead = 4e6;
 
 std::string who(const std::string& sender) {
   return sender.empty() ? "this sender" : absl::StrCat("the sender \"", sender, "\"");
@@ -143,9 +146,11 @@ ingest::EventsWanted QuotaKeeper::events_of(const std::string& run_id, Run& run,
   if (quotas.events_per_second == 0) return {};
   fill(sender, quotas, now);
   if (sender.events_left > 0) return {};
-  return {.how = How::kHold,
+  const double most_ahead =
+      std::max(kMostEventsAhead, kMostSecondsAhead * static_cast<double>(quotas.events_per_second));
+  return {.how = -sender.events_left > most_ahead ? How::kNone : How::kHold,
           .why = absl::StrCat("the collector takes ", quotas.events_per_second, " single events a second of ",
-                              who(run.sender), ": what was more was dropped, and counted")};
+                              who(run.sender), ": what was more was dropped, or not taken, and counted")};
 }
 
 milliseconds QuotaKeeper::taken(const std::string& run_id, const ingest::Taken& taken, Clock::time_point now) {

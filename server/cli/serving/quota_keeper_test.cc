@@ -62,6 +62,27 @@ TEST_F(QuotaKeeperTest, ASenderMaySendSoManyEventsASecond) {
   EXPECT_EQ(taken("c", 1'000'000), 2000ms) << "a pause is never long: relays wait for answers";
 }
 
+// A pause alone would let a sender that takes no notice of it, or has many streams, put the collector to work.
+TEST_F(QuotaKeeperTest, OfASenderThatIsFarAheadNoMoreIsTaken) {
+  opened("a");
+  opened("b");
+  taken("a", 4'001'000);
+  EXPECT_EQ(wanted("a"), How::kHold);
+  const std::string why = why_;
+  taken("b", 1'000);
+  EXPECT_EQ(wanted("a"), How::kNone);
+  EXPECT_EQ(wanted("b"), How::kNone) << "all runs of a sender share its quota";
+  EXPECT_EQ(why_, why) << "a run is told once";
+  now_ += 20s;
+  EXPECT_EQ(wanted("a"), How::kHold);
+  change({{"t", admission::Quotas{.events_per_second = 1'000'000}}});
+  opened("fast", "fast", "t");
+  taken("fast", 600'000'000);
+  EXPECT_EQ(wanted("fast"), How::kHold) << "ten minutes of a large quota";
+  taken("fast", 11'000'000);
+  EXPECT_EQ(wanted("fast"), How::kNone);
+}
+
 TEST_F(QuotaKeeperTest, AFileStaysWithinItsBound) {
   opened("a");
   bytes_ = 899'999;
