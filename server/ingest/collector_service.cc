@@ -29,6 +29,13 @@ std::string versions(std::uint32_t lowest, std::uint32_t highest) {
   return lowest == highest ? absl::StrCat("protocol ", lowest) : absl::StrCat("protocols ", lowest, " to ", highest);
 }
 
+grpc::Status leaves_none(const std::string& sender, const std::string& what) {
+  return {grpc::StatusCode::UNAVAILABLE,
+          absl::StrCat("the sender \"", sender, "\" has three quarters of the ", what,
+                       " that the collector has room for, and leaves the others to others: this one waits until one of "
+                       "those ends")};
+}
+
 }  // namespace
 
 CollectorService::CollectorService(const Options& options, RunKeeper keeper, std::shared_ptr<Places> places)
@@ -36,6 +43,7 @@ CollectorService::CollectorService(const Options& options, RunKeeper keeper, std
       version_(options.version),
       refused_(options.refused),
       traffic_(options.traffic),
+      most_streams_of_one_(part_of_one_sender(streams_at_most())),
       places_(std::move(places)),
       hellos_(options.hello_deadline),
       refusals_(options.hello_deadline),
@@ -44,20 +52,26 @@ CollectorService::CollectorService(const Options& options, RunKeeper keeper, std
 class CollectorService::Visit {
  public:
   Visit(CollectorService& service, grpc::ServerContext* call, const admission::Guest& guest)
-      : service_(service), call_(call) {
+      : service_(service), call_(call), sender_(guest.name) {
     const std::lock_guard lock(service_.visiting_);
     service_.visitors_.emplace(call_, guest);
+    leaves_some_ = ++service_.streams_of_[sender_] <= service_.most_streams_of_one_ || sender_.empty();
   }
   ~Visit() {
     const std::lock_guard lock(service_.visiting_);
     service_.visitors_.erase(call_);
+    if (--service_.streams_of_[sender_] == 0) service_.streams_of_.erase(sender_);
   }
+  // Whether the sender leaves some of the collector's threads to others.
+  bool leaves_some() const { return leaves_some_; }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
  private:
   CollectorService& service_;
   grpc::ServerContext* const call_;
+  const std::string sender_;
+  bool leaves_some_ = true;
 };
 
 void CollectorService::end_unwelcome() {
@@ -73,16 +87,20 @@ grpc::Status CollectorService::Stream(grpc::ServerContext* call, Messages* strea
   if (!admitted.ok()) return refuse(call, stream, {v1::REFUSAL_REASON_TOKEN, admitted.status()});
   const admission::Guest guest = *std::move(admitted);
   const Visit visit(*this, call, guest);
+  grpc::Status status = visit.leaves_some() ? hear(call, stream, guest) : leaves_none(guest.name, "streams");
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
+  return status;
+}
+
+grpc::Status CollectorService::hear(grpc::ServerContext* call, Messages* stream, const admission::Guest& guest) {
   v1::RelayMessage message;
   {
-    const CallDeadlines::Waiting waiting(hellos_, call);
+    const CallDeadlines::Waiting waiting(hellos_, call, guest.name);
     if (!waiting.may_wait())
       return {grpc::StatusCode::UNAVAILABLE, "too many peers have opened a stream and not said hello yet"};
     if (!stream->Read(&message)) return grpc::Status::OK;
   }
-  const grpc::Status status = serve_with_memory(call, message, guest, stream);
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) call->AddTrailingMetadata(wire::kTryAgain, "1");
-  return status;
+  return serve_with_memory(call, message, guest, stream);
 }
 
 absl::StatusOr<admission::Guest> CollectorService::admit(grpc::ServerContext* call) const {
@@ -126,7 +144,8 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
   const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(call, stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
-  places_->introduced(call->peer());  // before anything is waited for, such as a disk
+  // Before anything is waited for, such as a disk.
+  if (!places_->introduced(call->peer(), guest.name)) return leaves_none(guest.name, "connections");
   opening->sender = guest.name;
   // A run without a key belongs to whoever has a token of that name. No key has such an owner: a digest has no space.
   if (opening->owner.empty() && !guest.name.empty())

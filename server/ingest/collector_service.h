@@ -49,6 +49,7 @@ class CollectorService final : public v1::Collector::Service {
   grpc::Status refuse(grpc::ServerContext* call, Messages* stream, const Refused& refused);
   static Refused cannot_be_kept(const absl::Status& status);
   absl::StatusOr<admission::Guest> admit(grpc::ServerContext* call) const;
+  grpc::Status hear(grpc::ServerContext* call, Messages* stream, const admission::Guest& guest);
   grpc::Status serve_with_memory(grpc::ServerContext* call, const v1::RelayMessage& message,
                                  const admission::Guest& guest, Messages* stream);
   grpc::Status serve(grpc::ServerContext* call, const v1::RelayMessage& message, const admission::Guest& guest,
@@ -72,6 +73,8 @@ class CollectorService final : public v1::Collector::Service {
   class Visit;
   std::mutex visiting_;
   std::map<grpc::ServerContext*, admission::Guest> visitors_;
+  std::map<std::string, std::size_t> streams_of_;  // by sender
+  const std::size_t most_streams_of_one_;
   mutable std::mutex pausing_;
   mutable std::condition_variable pauses_end_;
   bool stopped_ = false;

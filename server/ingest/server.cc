@@ -21,7 +21,6 @@ namespace {
 // What peers may hold of the collector. A relay has one stream; clients of one process share a connection.
 constexpr int kMostStreamsOfConnection = 100;
 constexpr int kPatienceForHandshakeMs = 10'000, kPatienceWithIdleMs = 60'000;
-constexpr std::size_t kMostStreams = 16'384;        // a thread each
 constexpr std::size_t kThreadsBesideStreams = 512;  // of streams whose hello is awaited, and gRPC's own
 constexpr std::size_t kMostMemoryOfConnections = 512u << 20;
 
@@ -29,10 +28,9 @@ void set_bounds(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(wire::kLargestMessageBytes);
   // Each call has a thread. Without a bound, calls that are begun and taken back at once make as many as the system
   // has.
-  builder.SetResourceQuota(
-      grpc::ResourceQuota("collector")
-          .Resize(kMostMemoryOfConnections)
-          .SetMaxThreads(static_cast<int>(kThreadsBesideStreams + std::min(kMostStreams, connections_at_most()))));
+  builder.SetResourceQuota(grpc::ResourceQuota("collector")
+                               .Resize(kMostMemoryOfConnections)
+                               .SetMaxThreads(static_cast<int>(kThreadsBesideStreams + streams_at_most())));
   // A packed message may be a thousand times as long when it is unpacked, which comes before its length is looked at.
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);

@@ -1,4 +1,5 @@
-"""Strangers that begin calls of a collector without end: they have no token, and keep out nobody who has one."""
+"""Strangers that begin calls of a collector without end: they have no token, and keep out nobody who has one. And who
+has one, and begins as many as there may be, keeps out nobody else."""
 
 import os
 import select
@@ -6,7 +7,8 @@ import socket
 import struct
 
 import pytest
-from collectors import WAIT_S, Collector, exited, train
+from collectors import WAIT_S, Collector, exited, refused, train
+from test_collector_tokens import Tokens, entry
 
 TOKEN = "a secret of the team"
 HEADERS, RST_STREAM, SETTINGS = 1, 3, 4
@@ -103,3 +105,20 @@ def test_refusals_that_are_not_read_keep_nobody_out(wire, guarded):
     whole_run(wire, wire.Client(guarded.address, "honest", token=TOKEN))
     for flood in floods:
         flood.close()
+
+
+def test_a_sender_leaves_some_streams_to_others(wire, castscope):
+    """Each holds a thread. The collector has threads for 85, and one of several senders gets 63."""
+    tokens = Tokens(castscope.folder)
+    tokens.write(entry("one", "a", "send"), entry("other", "b", "send"))
+    collector = Collector(castscope, under=["prlimit", "--nofile=256:256"], options=["--tokens", tokens.path])
+    streams = [wire.Client(collector.address, "run", relay=f"r{number}", token="a") for number in range(63)]
+    code, sentence = refused(wire, lambda: wire.Client(collector.address, "run", relay="more", token="a"))
+    assert code == "UNAVAILABLE"
+    assert 'the sender "one" has three quarters of the streams that the collector has room for' in sentence
+    whole_run(wire, wire.Client(collector.address, "others", token="b"))
+    streams.pop().close()
+    streams.append(wire.Client(collector.address, "run", relay="more", token="a"))
+    for stream in streams:
+        stream.close()
+    collector.stop()

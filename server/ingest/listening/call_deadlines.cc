@@ -2,6 +2,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+
+#include "server/ingest/listening/places.h"
+
 namespace castscope::ingest {
 
 using Clock = std::chrono::steady_clock;
@@ -37,10 +41,11 @@ void CallDeadlines::cancel_until_stopped() {
   }
 }
 
-CallDeadlines::Waiting::Waiting(CallDeadlines& all, grpc::ServerContext* call) : all_(all) {
+CallDeadlines::Waiting::Waiting(CallDeadlines& all, grpc::ServerContext* call, const std::string& sender) : all_(all) {
   const std::lock_guard lock(all_.mutex_);
-  may_wait_ = all_.waiting_.size() < kMost;
-  all_.waiting_.push_back({.end = Clock::now() + all_.patience_, .call = call});
+  const auto of_sender = static_cast<std::size_t>(std::ranges::count(all_.waiting_, sender, &Deadline::sender));
+  may_wait_ = all_.waiting_.size() < kMost && (sender.empty() || of_sender < part_of_one_sender(kMost));
+  all_.waiting_.push_back({.end = Clock::now() + all_.patience_, .call = call, .sender = sender});
   place_ = std::prev(all_.waiting_.end());
   if (all_.waiting_.size() == 1) all_.changed_.notify_one();
 }

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFewest = 16;
 constexpr std::size_t kPartOfOneMachine = 8;
+constexpr std::size_t kMostStreams = 16'384;
 
 std::optional<ino_t> socket_at(int descriptor) {
   struct stat info {};
@@ -52,6 +53,8 @@ std::size_t connections_at_most() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFewest;
   return std::max<std::size_t>(kFewest, limit.rlim_cur / 3);
 }
+
+std::size_t streams_at_most() { return std::min(kMostStreams, connections_at_most()); }
 
 Origin origin_of(const sockaddr_storage& where) {
   char text[INET6_ADDRSTRLEN] = {};
@@ -91,11 +94,22 @@ Places::Answer Places::enter(int connection, const Origin& origin, Clock::time_p
   return Answer::kWaits;
 }
 
-void Places::introduced(const std::string& peer) {
+bool Places::introduced(const std::string& peer, const std::string& sender) {
   const std::string plain = without_escapes(peer);
   const std::lock_guard lock(mutex_);
+  const auto is_new = [&](const Taken& one) { return one.is_stranger && one.origin.peer == plain; };
+  if (std::ranges::none_of(taken_, is_new)) return true;
+  if (!leaves_some(sender)) return false;
   for (Taken& one : taken_)
-    if (one.origin.peer == plain) one.is_stranger = false;
+    if (is_new(one)) one.is_stranger = false, one.sender = sender;
+  return true;
+}
+
+bool Places::leaves_some(const std::string& sender) {
+  const auto has = [&] { return static_cast<std::size_t>(std::ranges::count(taken_, sender, &Taken::sender)); };
+  if (sender.empty() || has() < part_of_one_sender(most_)) return true;
+  forget_closed();
+  return has() < part_of_one_sender(most_);
 }
 
 bool Places::look_at_strangers(Clock::time_point now) {

@@ -58,8 +58,10 @@ class Places {
   // Asks for a place for a connected socket. One that waits asks again: somebody may be about to give way to it. Who
   // gets in may be closed by whoever owns it without a word to this object.
   Answer enter(int connection, const Origin& origin, Clock::time_point now = Clock::now());
-  // A relay has introduced itself over this connection. `peer`: as gRPC names it.
-  void introduced(const std::string& peer);
+  // A relay has introduced itself over this connection. `peer`: as gRPC names it. `sender`: whose token it gave; "" =
+  // no token was asked for. Returns false if this sender has three quarters of the places already: they are never taken
+  // back, so one of several senders leaves some to others, and this connection stays a stranger's.
+  [[nodiscard]] bool introduced(const std::string& peer, const std::string& sender = "");
   // Ends the strangers that have sent too much. Returns whether there are strangers: they are to be looked at again
   // soon.
   bool look_at_strangers(Clock::time_point now = Clock::now());
@@ -71,11 +73,13 @@ class Places {
     Origin origin;
     Clock::time_point since;
     bool is_stranger = true, ends = false;
+    std::string sender = {};  // who introduced himself
   };
   bool is_barred(const Origin& origin, Clock::time_point now);
   std::size_t part_of_one() const;
   std::size_t strangers_of(const std::string& machine) const;
   void forget_closed();
+  bool leaves_some(const std::string& sender);
   Taken* who_gives_way(Clock::time_point now);
 
   const std::size_t most_;
@@ -86,5 +90,10 @@ class Places {
 
 // A third of the process's descriptors: each run takes four more for its file.
 std::size_t connections_at_most();
+// A relay has one stream, which holds a thread.
+std::size_t streams_at_most();
+
+// Of what there is so much of, one of several senders gets so much.
+constexpr std::size_t part_of_one_sender(std::size_t all) { return all / 4 * 3; }
 
 }  // namespace castscope::ingest

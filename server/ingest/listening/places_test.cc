@@ -79,7 +79,7 @@ class PlacesTest : public testing::Test {
     }
   }
   void introduces_itself(const std::string& address, int number) {
-    places_.introduced(absl::StrCat("ipv4:", address, ":", number));
+    EXPECT_TRUE(places_.introduced(absl::StrCat("ipv4:", address, ":", number)));
   }
   // Who was told to end since the last call, 0 = nobody. gRPC closes his connection.
   int who_went() {
@@ -174,6 +174,30 @@ TEST_F(PlacesTest, WhoHasIntroducedItselfNeverGivesWay) {
   EXPECT_EQ(who_went(), 0);
 }
 
+// Whoever has a token has many machines, or this one.
+TEST_F(PlacesTest, ASenderGetsThreeQuartersOfThePlacesForGoodAndLeavesTheOthers) {
+  const auto introduced = [this](int number, const char* sender) {
+    return places_.introduced(absl::StrCat("ipv4:127.0.0.1:", number), sender);
+  };
+  come(15, "127.0.0.1");
+  for (int number = 1; number <= 12; ++number) EXPECT_TRUE(introduced(number, "one"));
+  EXPECT_FALSE(introduced(13, "one"));
+  EXPECT_TRUE(introduced(12, "one")) << "another stream of a connection that has its place";
+  EXPECT_TRUE(introduced(14, "other"));
+  goes(3);
+  EXPECT_TRUE(introduced(13, "one"));
+  EXPECT_FALSE(introduced(15, "one"));
+  come(2, "127.0.0.1");
+  now_ += Places::kPatience;
+  EXPECT_EQ(comes("127.0.0.1"), Answer::kWaits);
+  EXPECT_EQ(who_went(), 15) << "it is a stranger's still";
+}
+
+TEST_F(PlacesTest, WithoutTokensTheOneSenderHasAllPlaces) {
+  come(16, "127.0.0.1");
+  for (int number = 1; number <= 16; ++number) introduces_itself("127.0.0.1", number);
+}
+
 TEST_F(PlacesTest, FromThisMachineAsManyMayComeAsThereArePlacesAndHaveTheirTime) {
   come(15, "127.0.0.1");
   come(1, "::1");
@@ -230,8 +254,8 @@ TEST_F(PlacesTest, ANetworkOfIPv6IsOneMachine) {
 
 TEST_F(PlacesTest, PeersAreKnownAsGrpcNamesThem) {
   come(16, "fe80::1");
-  places_.introduced("ipv6:%5Bfe80::1%25eth0%5D:1");
-  places_.introduced("ipv6:[fe80::1]:2");
+  EXPECT_TRUE(places_.introduced("ipv6:%5Bfe80::1%25eth0%5D:1"));
+  EXPECT_TRUE(places_.introduced("ipv6:[fe80::1]:2"));
   EXPECT_EQ(comes("192.0.2.1"), Answer::kWaits);
   EXPECT_EQ(who_went(), 3);
 }
