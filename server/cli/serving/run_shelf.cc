@@ -152,7 +152,7 @@ std::shared_ptr<store::RunSink> RunShelf::show(Open& entry, const std::shared_pt
                                                bool known) {
   const std::string file = entry.output.run_file();
   if (viewed_ != nullptr) {
-    entry.shown = web::LiveRun::begin(web::id_of_file(file), judge, start_of(entry.run), known, {});
+    entry.shown = web::LiveRun::begin(viewed_->id_for(file), judge, start_of(entry.run), known, {});
     viewed_->put(entry.shown);
   }
   const std::lock_guard live(live_mutex_);

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/recording/descriptors.h"
 #include "server/store/testing/run_folder.h"
+#include "server/web/runs/file_run.h"
+#include "server/web/runs/runs.h"
 
 namespace castscope::cli {
 namespace {
@@ -59,6 +61,20 @@ TEST_F(RunShelfTest, ARunThatWasTakenUpIsOneOfWhoeverSendsIt) {
   keeper.close("run-1", {});
   EXPECT_THAT(std::string(open("one").message()), HasSubstr("the sender \"one\" has "));
   EXPECT_TRUE(open("other").ok());
+}
+
+// A run file that was copied into the folder, under a name that no URL has.
+TEST_F(RunShelfTest, ARunThatBeginsTakesNoAddressAtThePage) {
+  folder_.begin_run("my run");
+  const auto viewed = std::make_shared<web::Runs>();
+  viewed->watch_folder(folder_ / "", [](const std::string& id, const std::string& file) -> web::RunPtr {
+    return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
+  });
+  RunShelf shelf(ServeConfig{.folder = folder_ / "", .fsync = "checkpoint"}, viewed, &metrics_);
+  EXPECT_TRUE(shelf.keeper().open({.id = "new", .name = "my_run"}).ok());
+  EXPECT_EQ(viewed->all().size(), 2u);
+  EXPECT_EQ(viewed->find("my_run")->file(), folder_ / "my run.castscope");
+  EXPECT_EQ(viewed->find("my_run-2")->file(), folder_ / "my_run.castscope");
 }
 
 TEST_F(RunShelfTest, WithoutTokensTheOneSenderHasAllPlaces) {

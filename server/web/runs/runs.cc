@@ -50,6 +50,14 @@ std::string Runs::free_id(const std::string& file) const {
   return free_id_locked(file);
 }
 
+std::string Runs::id_for(const std::string& file) {
+  const std::lock_guard lock(mutex_);
+  looked_ = {};
+  look_into_folder();
+  const auto known = by_file_.find(file);
+  return known == by_file_.end() ? free_id_locked(file) : runs_[known->second]->id();
+}
+
 void Runs::put(RunPtr run) {
   const std::lock_guard lock(mutex_);
   add_locked(std::move(run));

@@ -33,6 +33,8 @@ class Runs {
   void watch_folder(std::string folder, Open open, std::chrono::milliseconds pause = std::chrono::seconds(1));
   // Makes an id from the file's name that no other run has.
   std::string free_id(const std::string& file) const;
+  // The id of a file that a run is written to: what the file has, or one that no run has, in the folder neither.
+  std::string id_for(const std::string& file);
   // Adds a run, in place of any run with the same id.
   void put(RunPtr run);
   RunPtr find(const std::string& id);

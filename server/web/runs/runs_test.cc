@@ -51,6 +51,20 @@ TEST_F(RunsTest, FilesOfOneNameInTheirUrlsHaveTwoIds) {
   EXPECT_THAT(ids(), ElementsAre("a_b", "a_b-2"));
 }
 
+// As a collector asks for the file of a run that begins.
+TEST_F(RunsTest, ANewFileTakesNoAddressOfARunThatIsThere) {
+  write(path("my run.castscope"), "");
+  write(path("my_run.castscope"), "");
+  EXPECT_EQ(runs_.id_for(path("my_run.castscope")), "my_run-2") << "nobody has looked into the folder before";
+  const RunPtr there = runs_.find("my_run"), begins = run("my_run-2", "my_run.castscope");
+  runs_.put(begins);
+  EXPECT_THAT(ids(), ElementsAre("my_run", "my_run-2"));
+  EXPECT_EQ(runs_.find("my_run"), there);
+  EXPECT_EQ(runs_.find("my_run-2"), begins);
+  EXPECT_EQ(runs_.id_for(path("my_run.castscope")), "my_run-2") << "it goes on";
+  EXPECT_EQ(runs_.id_for("/elsewhere/my_run.castscope"), "my_run-3");
+}
+
 TEST_F(RunsTest, ARunThatCameIntoTheFolderIsFound) {
   EXPECT_THAT(ids(), ElementsAre());
   write(path("late.castscope"), "");
