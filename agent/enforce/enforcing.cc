@@ -1,5 +1,7 @@
 #include "agent/enforce/enforcing.h"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -32,7 +34,9 @@ CacheOptions cache_options(const PolicyTable& policy) {
 }
 
 std::optional<PolicyTable> read(const char* path, std::string* error) {
-  std::ifstream file(path, std::ios::binary);
+  struct stat info {};
+  const bool is_ordinary = stat(path, &info) == 0 && S_ISREG(info.st_mode);  // a pipe would keep the job waiting
+  std::ifstream file(is_ordinary ? path : "", std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file || !text) return *error = std::string(path) + " cannot be read", std::nullopt;

@@ -31,7 +31,7 @@ bool injected_begin(void) {
   char path[PATH_MAX];
   int error = errno;
   if (path_beside_library("injected", path)) {
-    int fd = castscope_open(path, O_RDONLY);
+    int fd = castscope_open(path, O_RDONLY | O_NONBLOCK);
     if (fd >= 0) {
       ssize_t n = read(fd, settings, sizeof(settings) - 2); /* the last two bytes stay 0 */
       injected = n > 0;

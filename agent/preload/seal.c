@@ -38,7 +38,7 @@ static bool is_whole(int fd, uint64_t size) {
 }
 
 bool agent_is_whole(const char* path) {
-  int fd = castscope_open_with(path, O_RDONLY);
+  int fd = castscope_open_with(path, O_RDONLY | O_NONBLOCK); /* a pipe would keep the job waiting */
   if (fd < 0) return false;
   struct stat info;
   bool whole = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && is_whole(fd, (uint64_t)info.st_size);

@@ -172,8 +172,17 @@ class Walk {
 
 }  // namespace
 
+absl::StatusOr<std::string> text_of(const absl::StatusOr<files::PlainFile>& opened, const std::string& file,
+                                    const std::string& what) {
+  absl::StatusOr<std::string> text = opened.ok() ? opened->text(kLargestFile) : opened.status();
+  if (text.ok()) return text;
+  if (absl::IsNotFound(text.status()))
+    return absl::NotFoundError(absl::StrCat(file, ": ", what, " cannot be read: ", text.status().message()));
+  return absl::InvalidArgumentError(absl::StrCat(file, ": ", what, " must be an ordinary file of at most 1 MiB"));
+}
+
 absl::StatusOr<std::string> read_text(const std::string& file, const std::string& what) {
-  return text_of(Opened(open(file.c_str(), kToRead)), file, what);
+  return text_of(files::PlainFile::open(file), file, what);
 }
 
 absl::StatusOr<int> open_trusted(const std::string& file, const std::string& what) {

@@ -1,19 +1,16 @@
 #include "server/policy/load.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/config/nearest.h"
+#include "server/files/plain_file.h"
 #include "server/policy/policy_file.h"
 #include "server/policy/shipped.h"
 
@@ -23,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using absl::StrCat;
 
-constexpr std::uintmax_t kLargest = 16 << 20;
+constexpr std::size_t kLargest = 16 << 20;
 
 // A policy's text, with the names that it goes by.
 struct Source {
@@ -35,18 +32,10 @@ struct Source {
 };
 
 absl::StatusOr<std::string> content_of(const std::string& file) {
-  std::error_code error;
-  if (!fs::is_regular_file(file, error)) {
-    return absl::NotFoundError(StrCat(
-        file, " cannot be read: ", fs::exists(file, error) ? "it is not an ordinary file" : std::strerror(ENOENT)));
-  }
-  if (fs::file_size(file, error) > kLargest)
-    return absl::InvalidArgumentError(StrCat(file, ": too large for a policy"));
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return absl::PermissionDeniedError(StrCat(file, " cannot be read: ", std::strerror(errno)));
-  return text.str();
+  absl::StatusOr<std::string> text = files::read_plain(file, kLargest);
+  if (absl::IsOutOfRange(text.status())) return absl::InvalidArgumentError(StrCat(file, ": too large for a policy"));
+  if (!text.ok()) return absl::NotFoundError(StrCat(file, " cannot be read: ", text.status().message()));
+  return text;
 }
 
 absl::StatusOr<Source> find(const std::string& name, const std::string& folder) {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
@@ -21,6 +21,7 @@
 #include "server/cli/toolkit/embedded.h"
 #include "server/cli/toolkit/library_file.h"
 #include "server/cli/toolkit/recipe.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -29,7 +30,7 @@ namespace fs = std::filesystem;
 
 // A build leaves the hash of its sources beside its output: an outdated output is not used.
 bool built_from_these_sources(const fs::path& folder) {
-  std::ifstream file(folder / "castscope.sources");
+  std::istringstream file(files::text_or_nothing((folder / "castscope.sources").string()));
   std::string hash;
   return file >> hash && hash == source_hash();
 }

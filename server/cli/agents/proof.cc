@@ -1,8 +1,8 @@
 #include "server/cli/agents/proof.h"
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,7 @@
 #include "server/cli/agents/self_test.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/toolkit/library_file.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -42,7 +43,7 @@ void leave_note(const std::string& agent, const PythonInstall& python, const std
 std::optional<std::string> noted(const std::string& agent, const PythonInstall& python) {
   const std::string hash = sealed_hash(agent);
   for (const std::string& place : places(agent, python)) {
-    std::ifstream file(place);
+    std::istringstream file(files::text_or_nothing(place));
     std::string of, difference;
     if (std::getline(file, of) && of == hash && std::getline(file, difference)) return difference;
   }

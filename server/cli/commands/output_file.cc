@@ -59,7 +59,7 @@ int into_output(const std::string& output, const std::function<absl::Status(std:
     if (!std::cout) return fail(absl::UnavailableError("standard output cannot be written"), kUsage);
     return status.ok() ? 0 : fail(status, kIncompleteData);
   }
-  FreshFile file(output);
+  FreshFile file(output, FreshFile::Special::kWritten);
   const auto cannot = [&] {
     return fail(absl::UnavailableError(absl::StrCat(output, " cannot be written: ", std::strerror(file.error()),
                                                     "; choose another -o FILE")),

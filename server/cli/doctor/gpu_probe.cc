@@ -2,9 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +11,7 @@
 #include "server/cli/toolkit/cache_folder.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -24,12 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* kAskedFor[] = {"cuptiActivityPushExternalCorrelationId", "cuptiGetGraphNodeId",
                                      "cuptiActivityEnableRuntimeApi"};
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string read_file(const fs::path& path) { return files::text_or_nothing(path.string()); }
 
 std::string first_group(const std::string& text, const char* pattern) {
   std::smatch match;

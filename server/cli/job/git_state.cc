@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -17,9 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestLine = 4096;  // of what is wanted; a longer one is something else
 
 std::string first_line(const fs::path& file) {
-  std::error_code error;  // a FIFO or a device would keep us waiting
-  if (!fs::is_regular_file(file, error)) return "";
-  std::ifstream stream(file);
+  std::istringstream stream(files::text_or_nothing(file.string()));
   std::string line;
   std::getline(stream, line);
   return line.size() > kLongestLine ? "" : std::string(absl::StripAsciiWhitespace(line));
@@ -49,9 +48,7 @@ std::string commit_or_nothing(const std::string& text) {
 }
 
 std::string packed_commit(const fs::path& shared, const std::string& ref) {
-  std::error_code error;
-  if (!fs::is_regular_file(shared / "packed-refs", error)) return "";
-  std::ifstream stream(shared / "packed-refs");
+  std::istringstream stream(files::text_or_nothing((shared / "packed-refs").string()));
   for (std::string line; std::getline(stream, line);) {
     const std::size_t space = line.find(' ');
     if (space != std::string::npos && std::string_view(line).substr(space + 1) == ref)
@@ -62,9 +59,7 @@ std::string packed_commit(const fs::path& shared, const std::string& ref) {
 
 // `url` of the remote that clones come from, in the file `config`.
 std::string origin_url(const fs::path& shared) {
-  std::error_code error;
-  if (!fs::is_regular_file(shared / "config", error)) return "";
-  std::ifstream stream(shared / "config");
+  std::istringstream stream(files::text_or_nothing((shared / "config").string()));
   bool is_origin = false;
   for (std::string line; std::getline(stream, line);) {
     const absl::string_view text = absl::StripAsciiWhitespace(line);

@@ -5,15 +5,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/fresh_file.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -34,8 +33,7 @@ print("<castscope>%s|%d.%d|%s|%s</castscope>" % ((sys.executable,) + tuple(sys.v
 
 // Whether its command begins with `… run`, and has ipykernel behind that.
 bool is_castscopes(const fs::path& file) {
-  std::ifstream in(file);
-  const Json json = Json::parse(in, nullptr, false);
+  const Json json = Json::parse(files::text_or_nothing(file.string()), nullptr, false);
   if (!json.is_object() || !json.contains("argv") || !json["argv"].is_array() || json["argv"].size() < 2) return false;
   const Json& words = json["argv"];
   return words[1] == "run" && std::ranges::find(words, Json("ipykernel_launcher")) != words.end();

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/interposed/launchers.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -22,7 +23,7 @@ const char* of_environment(const char* name) { return getenv(name); }
 
 std::map<std::string, std::string> variables_in(const fs::path& path) {
   std::map<std::string, std::string> variables;
-  std::ifstream file(path);
+  std::istringstream file(files::text_or_nothing(path.string()));
   for (std::string line; std::getline(file, line);) {
     const std::size_t equals = line.find('=');
     if (equals != std::string::npos) variables[line.substr(0, equals)] = line.substr(equals + 1);

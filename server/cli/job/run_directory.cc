@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -24,6 +23,7 @@
 #include "agent/hash/fnv1a.h"
 #include "agent/preload/unfiled.h"
 #include "server/cli/job/proc.h"
+#include "server/files/plain_file.h"
 #include "server/relay/process.h"
 
 namespace castscope::cli {
@@ -84,12 +84,7 @@ bool is_castscopes(absl::string_view name) {
   return numbers.size() <= 2 && std::all_of(numbers.begin(), numbers.end(), is_number);
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
-  text << file.rdbuf();
-  return text.str();
-}
+std::string text_of(const fs::path& path) { return files::text_or_nothing(path.string()); }
 
 // Sentences in the form of agent/preload/unfiled.h; "" where the writer was killed while writing.
 std::vector<std::string> unfiled_sentences(const std::string& page) {
@@ -218,11 +213,9 @@ absl::StatusOr<std::string> RunDirectory::write_policy(const std::string& compil
 }
 
 std::optional<RunRecord> RunDirectory::read_record() const {
-  std::ifstream file(path_ + "/run.json");
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  nlohmann::json json = nlohmann::json::parse(text.view(), nullptr, false);
+  const absl::StatusOr<std::string> text = files::read_plain(path_ + "/run.json");
+  if (!text.ok()) return std::nullopt;
+  nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
     return RunRecord{json.at("command"),
@@ -311,8 +304,9 @@ bool RunDirectory::has_segments() const {
   auto files = files_in(path_);
   return std::any_of(files.begin(), files.end(), [](const fs::path& path) {
     if (path.extension() != ".lanes") return false;
-    char magic = '\0';
-    return std::ifstream(path, std::ios::binary).get(magic) && magic != '\0';
+    const auto file = files::PlainFile::open(path.string());
+    const std::string magic = file.ok() ? file->begin(1).value_or("") : "";
+    return !magic.empty() && magic[0] != '\0';
   });
 }
 

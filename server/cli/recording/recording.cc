@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -20,6 +19,7 @@
 #include "server/cli/recording/spool_folder.h"
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
+#include "server/files/plain_file.h"
 #include "server/policy/compiled.h"
 #include "server/relay/tls_probe.h"
 #include "server/report/forms/json.h"
@@ -104,11 +104,9 @@ void forget_report(const Output& output) {
 }
 
 bool is_taken_by_another(const Output& output, const std::string& run_id) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(output.report_file(), error)) return false;
-  std::ifstream file(output.report_file());
-  std::string begin(16 << 10, '\0');  // more than paths take before the run's id
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  const auto file = files::PlainFile::open(output.report_file());
+  if (!file.ok()) return false;
+  std::string begin = file->begin(16 << 10).value_or("");  // more than paths take before the run's id
   std::erase_if(begin, [](unsigned char c) { return absl::ascii_isspace(c); });
   return !absl::StrContains(begin, R"("document":"report")") ||
          !absl::StrContains(begin, absl::StrCat(R"("run_id":")", run_id, "\""));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "agent/hash/fnv1a.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/recipe.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -57,7 +59,7 @@ BuildLog::BuildLog(const std::string& output, const TorchInstall& torch)
 
 // The file has what it was built from, then what to say, then the compiler's messages.
 std::string BuildLog::failure() const {
-  std::ifstream file(path_);
+  std::istringstream file(files::text_or_nothing(path_));
   std::string first, said;
   return std::getline(file, first) && first == built_from_ && std::getline(file, said) ? said : "";
 }

@@ -1,13 +1,10 @@
 #include "server/cli/toolkit/elf.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -17,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -25,16 +23,13 @@ class MappedFile {
  public:
   static absl::StatusOr<std::unique_ptr<MappedFile>> open(const std::string& path) {
     auto file = std::make_unique<MappedFile>();
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &file->info) != 0) {
-      std::string why = strerror(errno);
-      if (fd >= 0) close(fd);
-      return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", why));
-    }
+    const auto plain = files::PlainFile::open(path);
+    if (!plain.ok()) return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", plain.status().message()));
+    file->info = plain->info();
     if (file->info.st_size > 0) {
-      file->address = mmap(nullptr, static_cast<std::size_t>(file->info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+      file->address =
+          mmap(nullptr, static_cast<std::size_t>(file->info.st_size), PROT_READ, MAP_PRIVATE, plain->descriptor(), 0);
     }
-    close(fd);
     if (file->address == MAP_FAILED && file->info.st_size > 0)
       return absl::NotFoundError(absl::StrCat(path, " cannot be mapped"));
     return file;

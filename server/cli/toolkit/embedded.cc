@@ -1,12 +1,11 @@
 #include "server/cli/toolkit/embedded.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/toolkit/fresh_file.h"
+#include "server/files/plain_file.h"
 
 // These come from the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, with a
 // null at the end of the list.
@@ -44,11 +43,8 @@ std::string_view carried(std::string_view name) {
 }
 
 bool holds(const std::string& path, std::string_view content) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  std::ostringstream text;  // not istreambuf_iterator: it would throw if a read fails
-  text << file.rdbuf();
-  return text.view() == content;
+  const absl::StatusOr<std::string> text = files::read_plain(path);
+  return text.ok() && *text == content;
 }
 
 absl::Status write_source(const std::string& path, std::string_view content) {

@@ -71,9 +71,9 @@ int open_beside(const std::string& path, std::string& name) {
 
 }  // namespace
 
-FreshFile::FreshFile(std::string path) : path_(std::move(path)) {
+FreshFile::FreshFile(std::string path, Special special) : path_(std::move(path)) {
   struct stat info {};
-  const bool is_special = stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  const bool is_special = special == Special::kWritten && stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
   fd_ = is_special ? open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC) : open_beside(path_, written_);
   if (fd_ < 0) error_ = errno, written_.clear();
   buffer_ = std::make_unique<DescriptorBuffer>(fd_);

@@ -12,8 +12,10 @@ class DescriptorBuffer;
 
 class FreshFile {
  public:
-  // A special file (a pipe, /dev/null) is written directly.
-  explicit FreshFile(std::string path);
+  // What becomes of a special file (a pipe, /dev/null) under that name. Whoever named it wants it written, and waits
+  // for the pipe's reader; elsewhere nobody meant it, and castscope waits for nobody.
+  enum class Special { kReplaced, kWritten };
+  explicit FreshFile(std::string path, Special special = Special::kReplaced);
   FreshFile(const FreshFile&) = delete;
   FreshFile& operator=(const FreshFile&) = delete;
   ~FreshFile();  // without keep(), the file is deleted

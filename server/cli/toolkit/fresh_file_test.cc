@@ -93,17 +93,32 @@ TEST_F(FreshFileTest, ANameMayBeAsLongAsNamesCan) {
   EXPECT_TRUE(file.keep());
 }
 
+// Whoever opened the pipe would wait for its reader here, for ever.
+TEST_F(FreshFileTest, WhatNobodyMeantIsReplacedAndNotOpened) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  fs::create_symlink(path("nowhere"), path("link"));
+  for (const std::string& name : {"pipe", "link"}) {
+    FreshFile file(path(name));
+    file.stream() << name;
+    EXPECT_TRUE(file.keep());
+    EXPECT_EQ(text(name), name);
+  }
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "pipe"}));
+}
+
 TEST_F(FreshFileTest, WhatFailsIsTold) {
   FreshFile nowhere(path("no/such/folder"));
   EXPECT_FALSE(nowhere.is_open());
   EXPECT_EQ(nowhere.error(), ENOENT);
-  FreshFile full("/dev/full");
+  FreshFile full("/dev/full", FreshFile::Special::kWritten);
   ASSERT_TRUE(full.is_open());
   full.stream() << "text";
   EXPECT_FALSE(full.keep());
   EXPECT_EQ(full.error(), ENOSPC);
   FreshFile folder(folder_.string());
+  EXPECT_FALSE(folder.keep());
   EXPECT_EQ(folder.error(), EISDIR);
+  EXPECT_EQ(FreshFile(folder_.string(), FreshFile::Special::kWritten).error(), EISDIR);
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "agent/interposed/seal.h"
 #include "server/cli/toolkit/embedded.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -40,11 +40,9 @@ absl::Status sync(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return std::nullopt;
-  return std::move(text).str();
+  absl::StatusOr<std::string> text = files::read_plain(path);
+  if (!text.ok()) return std::nullopt;
+  return *std::move(text);
 }
 
 absl::Status seal(const std::string& path) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -14,6 +13,7 @@
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/elf.h"
 #include "server/cli/toolkit/python_runner.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 
@@ -29,7 +29,7 @@ namespace {
 // Returns the Python that a script's first lines name: "#!/venv/bin/python", "#!/usr/bin/env python3", and pip's form
 // for long paths, a shell script that begins with '''exec' "/long path/python" "$0" "$@".
 std::string python_of_script(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::istringstream file(files::text_or_nothing(path));
   std::string first, second;
   if (!std::getline(file, first) || !absl::StartsWith(first, "#!")) return "";
   std::getline(file, second);
@@ -65,12 +65,9 @@ print("<castscope>%s|%d.%d.%d|%s|%s</castscope>" % (
 )";
 
 std::string read_version(const fs::path& torch) {
-  std::ifstream file(torch / "version.py");
-  std::stringstream text;
-  text << file.rdbuf();
+  const std::string content = files::text_or_nothing((torch / "version.py").string());
   static const std::regex pattern("__version__ *= *['\"]([^'\"]+)['\"]");
   std::smatch match;
-  std::string content = text.str();
   return std::regex_search(content, match, pattern) ? match[1].str() : "(version unknown)";
 }
 
@@ -105,10 +102,7 @@ std::string version_of_headers(const std::vector<std::string>& folders) {
       minor("# *define +TORCH_VERSION_MINOR +([0-9]+)");
   for (const std::string& folder : folders) {
     for (const char* name : {"torch/headeronly/version.h", "torch/version.h"}) {
-      std::ifstream file(fs::path(folder) / name);
-      std::stringstream text;
-      text << file.rdbuf();
-      const std::string content = text.str();
+      const std::string content = files::text_or_nothing((fs::path(folder) / name).string());
       std::smatch first, second;
       if (std::regex_search(content, first, major) && std::regex_search(content, second, minor))
         return absl::StrCat(first[1].str(), ".", second[1].str());

@@ -2,14 +2,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/toolkit/child.h"
+#include "server/files/plain_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -18,10 +17,7 @@ using Words = std::vector<std::string>;
 
 // Whether uv makes an environment for this script alone (PEP 723).
 bool has_inline_metadata(const std::string& script) {
-  std::ifstream file(script, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return absl::StrContains(text.str(), "# /// script");
+  return absl::StrContains(files::text_or_nothing(script), "# /// script");
 }
 
 // What `uv run` is told of the Python, as the options of `uv python find`.

@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/files/plain_file.h"
 #include "server/judging/judged_run.h"
 #include "server/report/compare/pipe_input.h"
 #include "server/report/findings/fingerprint.h"
@@ -159,23 +159,21 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
     if (text->size() > kMostReportBytes) return too_large(file);
     return read_report(file, *text, settings);
   }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return absl::NotFoundError(absl::StrCat(file, " cannot be read: ", std::strerror(errno)));
+  const absl::StatusOr<files::PlainFile> plain = files::PlainFile::open(file);
+  if (!plain.ok()) return absl::NotFoundError(absl::StrCat(file, " cannot be read: ", plain.status().message()));
   constexpr std::string_view kSqlite = "SQLite format 3";
-  std::string begin(kSqlite.size(), '\0');
-  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (stream && begin == kSqlite) {
+  const std::string begin = plain->begin(kSqlite.size()).value_or("");
+  if (begin == kSqlite) {
     const absl::StatusOr<judging::JudgedRunPtr> run = judging::read_and_judge(file, settings);
     if (!run.ok()) return run.status();
     return account_of(model_of(**run), file);
   }
-  begin.resize(static_cast<std::size_t>(stream.gcount()));
   if (begin.empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
   if (!may_begin_report(begin)) return no_report(file);
-  if (std::filesystem::file_size(file, error) > kMostReportBytes && !error) return too_large(file);
-  stream.clear();
-  const std::string rest((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  return read_report(file, begin + rest, settings);
+  const absl::StatusOr<std::string> text = plain->text(kMostReportBytes);
+  if (absl::IsOutOfRange(text.status())) return too_large(file);
+  if (!text.ok()) return absl::NotFoundError(absl::StrCat(file, " cannot be read: ", text.status().message()));
+  return read_report(file, *text, settings);
 }
 
 }  // namespace castscope::report
