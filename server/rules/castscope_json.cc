@@ -1,6 +1,5 @@
 #include "server/rules/castscope_json.h"
 
-#include <sys/stat.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +10,8 @@
 #include "server/config/json_places.h"
 #include "server/config/nearest.h"
 #include "server/config/settings_file.h"
+#include "server/files/owner.h"
+#include "server/files/plain_file.h"
 #include "server/rules/rules.h"
 #include "server/rules/suggest.h"
 
@@ -173,20 +174,31 @@ absl::StatusOr<Settings> parse_settings(const std::string& text, const std::stri
   return settings;
 }
 
-absl::StatusOr<Settings> read_settings(const std::string& file) {
-  const absl::StatusOr<std::string> text = config::read_text(file, "the settings");
+static absl::StatusOr<Settings> settings_in(const absl::StatusOr<files::PlainFile>& opened, const std::string& file) {
+  const absl::StatusOr<std::string> text = config::text_of(opened, file, "the settings");
   return text.ok() ? parse_settings(*text, file) : text.status();
 }
 
-std::string find_settings(const std::string& folder, const std::string& home) {
+absl::StatusOr<Settings> read_settings(const std::string& file) {
+  return settings_in(files::PlainFile::open(file), file);
+}
+
+absl::StatusOr<Settings> nearest_settings(const std::string& folder, const std::string& home,
+                                          std::vector<std::string>& passed_over) {
   std::error_code ignored;
   for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
     const fs::path file = at / "castscope.json";
-    if (fs::exists(fs::symlink_status(file, ignored))) return file.string();
+    if (fs::exists(fs::symlink_status(file, ignored))) {
+      const absl::StatusOr<files::PlainFile> opened = files::PlainFile::open(file.string());
+      const auto stranger = files::stranger_who_owns(file.string(), opened.ok() ? &opened->info() : nullptr);
+      if (!stranger) return settings_in(opened, file.string());
+      passed_over.push_back(absl::StrCat(file.string(), " belongs to another user (", *stranger,
+                                         ") and does not count; if it is meant, name it: --config ", file.string()));
+    }
     const bool is_top = !at.has_relative_path();
     if (is_top || fs::exists(at / ".git", ignored) || at.string() == home) break;
   }
-  return "";
+  return Settings();
 }
 
 }  // namespace castscope::rules

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -130,31 +132,60 @@ class SettingsFileTest : public ::testing::Test {
   ~SettingsFileTest() override { std::filesystem::remove_all(folder_); }
   std::string at(const std::string& path) const { return (folder_ / path).string(); }
   void write(const std::string& path, const std::string& text) const { std::ofstream(folder_ / path) << text; }
+  // The file whose settings count; or the error.
+  std::string found(const std::string& folder, const std::string& home) {
+    passed_over_.clear();
+    const auto settings = nearest_settings(folder, home, passed_over_);
+    return settings.ok() ? settings->file : std::string(settings.status().message());
+  }
   std::filesystem::path folder_;
+  std::vector<std::string> passed_over_;
 };
 
 TEST_F(SettingsFileTest, IsTheNextOneAboveWithinTheRepository) {
   write("castscope.json", "{}");
-  EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("castscope.json"));
-  EXPECT_EQ(find_settings(at("repo/src/deep"), at("repo")), "");  // not above the home folder
+  EXPECT_EQ(found(at("repo/src/deep"), "/nowhere"), at("castscope.json"));
+  EXPECT_EQ(found(at("repo/src/deep"), at("repo")), "");  // not above the home folder
   std::filesystem::create_directory(folder_ / "repo/.git");
-  EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), "");
+  EXPECT_EQ(found(at("repo/src/deep"), "/nowhere"), "");
   write("repo/castscope.json", "{}");
-  EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/castscope.json"));
-  EXPECT_EQ(find_settings(at("repo"), at("repo")), at("repo/castscope.json"));
+  EXPECT_EQ(found(at("repo/src/deep"), "/nowhere"), at("repo/castscope.json"));
+  EXPECT_EQ(found(at("repo"), at("repo")), at("repo/castscope.json"));
 }
 
 // Whoever put it there believes that it has an effect.
 TEST_F(SettingsFileTest, WhatHasTheNameAndCannotBeReadIsToldNotPassedOver) {
   write("repo/castscope.json", "{}");
   std::filesystem::create_directory(folder_ / "repo/src/castscope.json");
-  EXPECT_EQ(find_settings(at("repo/src"), "/nowhere"), at("repo/src/castscope.json"));
-  EXPECT_THAT(std::string(read_settings(at("repo/src/castscope.json")).status().message()),
-              HasSubstr("castscope.json: the settings must be an ordinary file"));
+  EXPECT_THAT(found(at("repo/src"), "/nowhere"), HasSubstr("castscope.json: the settings must be an ordinary file"));
   std::filesystem::create_symlink("nowhere.json", folder_ / "repo/src/deep/castscope.json");
-  EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/src/deep/castscope.json"));
-  EXPECT_THAT(std::string(read_settings(at("repo/src/deep/castscope.json")).status().message()),
+  EXPECT_THAT(found(at("repo/src/deep"), "/nowhere"),
               HasSubstr("castscope.json: the settings cannot be read: No such file"));
+}
+
+// In /tmp, anybody could decide what counts below it. Nor does a folder of a stranger's keep anybody from working
+// there.
+TEST_F(SettingsFileTest, ASettingsFileOfAStrangerIsPassedOver) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  constexpr uid_t kStranger = 12345;
+  write("castscope.json", "{}");
+  write("repo/castscope.json", R"({"ignore": ["cache-grows"]})");
+  ASSERT_EQ(chown(at("repo/castscope.json").c_str(), kStranger, 0), 0);
+  EXPECT_EQ(found(at("repo/src"), "/nowhere"), at("castscope.json"));
+  EXPECT_THAT(passed_over_, testing::ElementsAre(HasSubstr("repo/castscope.json belongs to another user (12345)")));
+  ASSERT_EQ(chown(at("repo").c_str(), kStranger, 0), 0);  // a checkout of that user
+  EXPECT_EQ(found(at("repo/src"), "/nowhere"), at("repo/castscope.json"));
+  EXPECT_THAT(passed_over_, testing::IsEmpty());
+  std::filesystem::create_directory(folder_ / "repo/src/castscope.json");
+  ASSERT_EQ(chown(at("repo/src/castscope.json").c_str(), kStranger, 0), 0);
+  EXPECT_EQ(found(at("repo/src"), "/nowhere"), at("repo/castscope.json"));
+  EXPECT_EQ(passed_over_.size(), 1u);
+}
+
+// Whoever opened it in the usual way would wait for its writer.
+TEST_F(SettingsFileTest, APipeIsRefused) {
+  ASSERT_EQ(mkfifo(at("repo/castscope.json").c_str(), 0600), 0);
+  EXPECT_THAT(found(at("repo"), "/nowhere"), HasSubstr("must be an ordinary file"));
 }
 
 TEST_F(SettingsFileTest, WhatCannotBeReadIsASentence) {

@@ -1,6 +1,8 @@
 """Files that castscope finds or is given: none may hold a job up, and a stranger's does not count."""
 
+import json
 import os
+import shutil
 import sys
 
 import pytest
@@ -8,6 +10,9 @@ from program import BUILD, clean_environment
 
 # Whoever opens a pipe to read it waits for a writer, and here there is none.
 MOST_S = 100
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+STRANGER = 12345
 
 
 @pytest.fixture
@@ -83,3 +88,50 @@ def test_a_pipe_that_is_to_be_the_job_cannot_be_started(castscope):
     os.mkfifo(castscope.folder / "train", 0o700)
     done = castscope.run("./train", text=True, timeout=MOST_S)
     assert done.returncode == 126
+
+
+@pytest.fixture
+def shared(castscope):
+    """A folder like /tmp, with root's folder in it, in which a run was recorded that has a finding."""
+    shared = castscope.folder / "shared"
+    work = shared / "work"
+    work.mkdir(parents=True)
+    castscope.run(sys.executable, "-c", """
+import torch
+linear = torch.nn.Linear(4, 4)
+with torch.autocast("cpu"):
+    try:
+        torch.mm(linear(torch.ones(2, 4)), torch.ones(4, 4)).backward(torch.ones(2, 4))
+    except RuntimeError as error:
+        print(error)
+""", text=True)
+    shutil.copy(castscope.folder / "run.castscope", work)
+    found = json.loads((castscope.folder / "run.json").read_text())["findings"]
+    shared.chmod(0o1777)
+    (shared / "castscope.json").write_text(json.dumps({"ignore": sorted({one["rule"] for one in found})}))
+    return shared, bool(found)
+
+
+@needs_root
+def test_settings_of_a_stranger_in_a_shared_folder_decide_nothing(castscope, shared):
+    folder, has_findings = shared
+    assert has_findings
+    silenced = castscope("check", "run.castscope", "--fail-on", "info", cwd=folder / "work", text=True)
+    assert "ignored by" in silenced.stdout
+    os.chown(folder / "castscope.json", STRANGER, STRANGER)
+    checked = castscope("check", "run.castscope", "--fail-on", "info", cwd=folder / "work", text=True)
+    assert checked.returncode == 1 and "ignored by" not in checked.stdout
+    assert f"shared/castscope.json belongs to another user ({STRANGER}) and does not count" in words(checked)
+    named = castscope("check", "run.castscope", "--config", "../castscope.json", cwd=folder / "work", text=True)
+    assert "ignored by" in named.stdout and "another user" not in named.stderr
+
+
+@needs_root
+def test_settings_of_a_checkout_count_for_root_too(castscope, shared):
+    """In a container's root, the checkout often belongs to the user who cloned it."""
+    folder, _ = shared
+    for path in (folder, folder / "castscope.json"):
+        os.chown(path, STRANGER, STRANGER)
+    folder.chmod(0o755)
+    checked = castscope("check", "run.castscope", cwd=folder / "work", text=True)
+    assert "ignored by" in checked.stdout and "another user" not in checked.stderr

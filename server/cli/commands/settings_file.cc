@@ -11,20 +11,23 @@
 
 namespace castscope::cli {
 
-absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder) {
+absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder,
+                                             std::vector<std::string>* passed_over) {
   if (!config.empty()) {
     auto settings = rules::read_settings(config);
     if (!settings.ok()) return about_input(config, settings.status());
     return settings;
   }
   const char* home = std::getenv("HOME");
-  const std::string found = rules::find_settings(folder, home != nullptr ? home : "");
-  return found.empty() ? rules::Settings() : rules::read_settings(found);
+  std::vector<std::string> unheard;
+  return rules::nearest_settings(folder, home != nullptr ? home : "", passed_over != nullptr ? *passed_over : unheard);
 }
 
 absl::StatusOr<rules::Settings> settings_here(const std::string& config, const std::string& policy) {
   std::error_code error;  // a folder that is gone has no settings
-  auto settings = settings_for(config, std::filesystem::current_path(error).string());
+  std::vector<std::string> passed_over;
+  auto settings = settings_for(config, std::filesystem::current_path(error).string(), &passed_over);
+  for (const std::string& sentence : passed_over) say(sentence);
   if (policy.empty() || !settings.ok()) return settings;
   if (absl::Status status = hold_against(policy, *settings); !status.ok()) return status;
   return settings;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/cli/command_line/command_line.h"
@@ -10,9 +11,12 @@
 
 namespace castscope::cli {
 
-// Returns the defaults where there is no file. A wrong file is an error.
-absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder);
-// Searches from the working folder. `policy` is the policy that runs are compared with ("" = only their own).
+// Returns the defaults where there is no file. A wrong file is an error. `passed_over` gets a sentence about each file
+// that does not count, since it is somebody else's; null = there is nobody to tell.
+absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder,
+                                             std::vector<std::string>* passed_over = nullptr);
+// Searches from the working folder, and says on standard error what does not count. `policy` is the policy that runs
+// are compared with ("" = only their own).
 absl::StatusOr<rules::Settings> settings_here(const std::string& config, const std::string& policy = "");
 
 // Reads the policy, by name or file; a wrong policy is an error.
