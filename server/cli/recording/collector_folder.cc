@@ -1,13 +1,17 @@
 #include "server/cli/recording/collector_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/files/owner.h"
 #include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
@@ -30,6 +34,7 @@ std::string plain_name(const ingest::RunOpening& run) {
 
 // A file that `castscope run` writes is none of a collector's, whatever id a relay gives.
 bool holds(const Output& output, const std::string& run_id) {
+  if (!why_not_taken(output.run_file()).empty()) return false;
   const auto heading = store::read_heading(output.run_file());
   return heading.ok() && heading->start.collected && heading->start.run_id == run_id;
 }
@@ -46,6 +51,16 @@ bool was_left_open(const store::RunHeading& heading, const Output& output) {
 
 }  // namespace
 
+std::string why_not_taken(const std::string& run_file) {
+  struct stat info {};
+  if (lstat(run_file.c_str(), &info) != 0) return "";
+  if (S_ISLNK(info.st_mode)) return absl::StrCat(run_file, ": this is a link, and is not followed");
+  if (!S_ISREG(info.st_mode)) return absl::StrCat(run_file, ": this is not an ordinary file");
+  const auto stranger = files::stranger_who_owns(run_file, nullptr);
+  return stranger ? absl::StrCat(run_file, ": this file belongs to another user (", *stranger, "), and is not taken")
+                  : "";
+}
+
 CollectorFolder::CollectorFolder(std::string folder) : folder_(std::move(folder)) { read(); }
 
 void CollectorFolder::read() {
@@ -56,8 +71,11 @@ void CollectorFolder::read() {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const fs::directory_entry& entry = *at;
-    std::error_code unknown;
-    if (entry.path().extension() != ".castscope" || !entry.is_regular_file(unknown)) continue;
+    if (entry.path().extension() != ".castscope") continue;
+    if (std::string why = why_not_taken(entry.path().string()); !why.empty()) {
+      unreadable_.push_back(std::move(why));
+      continue;
+    }
     const auto heading = store::read_heading(entry.path().string());
     if (!heading.ok()) unreadable_.emplace_back(heading.status().message());
     if (!heading.ok() || !heading->start.collected) continue;

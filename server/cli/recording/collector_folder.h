@@ -15,12 +15,16 @@
 
 namespace castscope::cli {
 
+// Why a collector takes nothing out of this file of its folder, and writes nothing into it: it is a link, which may
+// lead anywhere, or somebody else's (server/files/owner.h), who may have put it there. "" = it takes it.
+std::string why_not_taken(const std::string& run_file);
+
 class CollectorFolder {
  public:
   // Reads the headings of the run files that are in the folder now.
   explicit CollectorFolder(std::string folder);
 
-  // Returns a sentence about each run file that could not be read.
+  // Returns a sentence about each run file that could not be read, or is not taken.
   const std::vector<std::string>& unreadable() const { return unreadable_; }
   // Returns the runs that an earlier collector did not close, since it was killed or the machine went down: they have
   // no end, or no report.

@@ -123,6 +123,29 @@ TEST_F(CollectorFolderTest, ANameIsFreeWhereNeitherFileNorReportHasIt) {
   EXPECT_THAT(folder.unreadable(), ElementsAre(::testing::HasSubstr("torn.castscope")));
 }
 
+// Whoever may make files in the folder could have the collector write into any run file of the machine.
+TEST_F(CollectorFolderTest, ALinkIsNotFollowed) {
+  fs::create_directory(folder_ / "elsewhere");
+  write("elsewhere/run", "run", false);
+  fs::create_symlink(folder_ / "elsewhere/run.castscope", folder_ / "link.castscope");
+  CollectorFolder folder = read();
+  EXPECT_THAT(left_open(folder), IsEmpty());
+  EXPECT_THAT(folder.unreadable(), ElementsAre(::testing::HasSubstr("link.castscope: this is a link")));
+  EXPECT_EQ(place(folder, "run", "link"), "link-2");
+}
+
+TEST_F(CollectorFolderTest, AFileOfAStrangerIsNotTaken) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  constexpr uid_t kStranger = 12345;
+  write("run", "run", false);
+  EXPECT_EQ(left_open(read()).size(), 1u);
+  ASSERT_EQ(chown((folder_ / "run.castscope").c_str(), kStranger, 0), 0);
+  CollectorFolder folder = read();
+  EXPECT_THAT(left_open(folder), IsEmpty());
+  EXPECT_THAT(folder.unreadable(), ElementsAre(::testing::HasSubstr("belongs to another user (12345)")));
+  EXPECT_EQ(place(folder, "run", "run"), "run-2");
+}
+
 TEST_F(CollectorFolderTest, RunsOfOneNameAreNotReadForTheNextOne) {
   for (const char* const name : {"job", "job-2", "job-3"}) write(name, std::string("before ") + name, true);
   touch("job-4.castscope");

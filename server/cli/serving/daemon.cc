@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/descriptors.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/serving/monitor.h"
@@ -73,6 +74,15 @@ ingest::Options listen_options(const ServeConfig& config, std::shared_ptr<admiss
 
 web::RunPtr run_of_file(const std::string& id, const std::string& file) {
   return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
+}
+
+// It is no reason to refuse: volumes of containers are often made like this, and have one user. What others put there
+// is not taken.
+void warn_of_writers(const std::string& folder) {
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0) return;
+  log::warn(absl::StrCat("everybody may write to ", folder,
+                         ", and can keep runs out of it, or this collector: `chmod o-w ", folder, "`"));
 }
 
 std::string page_token_file(const std::string& folder) { return (fs::path(folder) / ".castscope-web-token").string(); }
@@ -139,6 +149,7 @@ absl::Status Daemon::listen() {
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   log::info(absl::StrCat("collecting on ", server_->address(), " into ", config_.folder));
+  warn_of_writers(config_.folder);
   return absl::OkStatus();
 }
 
@@ -152,7 +163,9 @@ void Daemon::tell_refused(const std::string& sentence) {
 
 absl::Status Daemon::show_runs() {
   if (runs_ == nullptr) return absl::OkStatus();
-  runs_->watch_folder(config_.folder, run_of_file);
+  runs_->watch_folder(config_.folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
+    return why_not_taken(file).empty() ? run_of_file(id, file) : nullptr;
+  });
   const auto admits = [door = door_](const std::string& token) {
     // The page's server makes whoever gives a wrong token wait: it can give away such a one's place meanwhile.
     const auto at_once = [] { return true; };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
@@ -40,7 +41,7 @@ std::vector<Kept> runs_in(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
-    if (at->path().extension() != ".castscope" || !at->is_regular_file(gone)) continue;
+    if (at->path().extension() != ".castscope" || !why_not_taken(at->path().string()).empty()) continue;
     Kept one{.output = {(fs::path(folder) / at->path().stem()).string()}, .written = at->last_write_time(gone)};
     if (gone) continue;
     for (const std::string& file : {one.output.run_file(), one.output.run_file() + "-wal", one.output.report_file()})

@@ -110,6 +110,8 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
   if (absl::Status status = leaves_some(run.sender); !status.ok()) return cannot_be_kept(run.id, status);
   const Output output = folder_.place(run);
+  if (const std::string why = why_not_taken(output.run_file()); !why.empty())
+    return cannot_be_kept(run.id, absl::PermissionDeniedError(why));
   std::error_code error;
   const bool known = fs::exists(output.run_file(), error);
   // Before anything is written: what a stranger sends does not even open the file.

@@ -95,7 +95,8 @@ void Runs::look_into_folder() {
   looked_ = now;
   if (!folder_has_changed()) return;
   for (const std::string& file : run_files_in(folder_))
-    if (!by_file_.contains(file)) add_locked(open_(free_id_locked(file), file));
+    if (!by_file_.contains(file))
+      if (RunPtr run = open_(free_id_locked(file), file)) add_locked(std::move(run));
 }
 
 // Called with the lock held. Returns the run that loses its memory, so that the caller destroys it without the lock.

@@ -28,8 +28,8 @@ class Runs {
   static constexpr std::size_t kInMemory = 4;
   using Open = std::function<RunPtr(const std::string& id, const std::string& file)>;
 
-  // `open` opens files that appear in the folder, which is looked at this often at most: a second is as often as a
-  // person could notice.
+  // `open` opens files that appear in the folder, or returns null for one that is not shown. The folder is looked at
+  // this often at most: a second is as often as a person could notice.
   void watch_folder(std::string folder, Open open, std::chrono::milliseconds pause = std::chrono::seconds(1));
   // Makes an id from the file's name that no other run has.
   std::string free_id(const std::string& file) const;

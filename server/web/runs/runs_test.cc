@@ -65,6 +65,14 @@ TEST_F(RunsTest, ANewFileTakesNoAddressOfARunThatIsThere) {
   EXPECT_EQ(runs_.id_for("/elsewhere/my_run.castscope"), "my_run-3");
 }
 
+TEST_F(RunsTest, AFileThatIsNotOpenedIsNotShown) {
+  const auto none = [](const std::string&, const std::string&) -> RunPtr { return nullptr; };
+  runs_.watch_folder(folder_.string(), none, std::chrono::milliseconds(0));
+  write(path("link.castscope"), "");
+  EXPECT_THAT(ids(), ElementsAre());
+  EXPECT_EQ(runs_.find("link"), nullptr);
+}
+
 TEST_F(RunsTest, ARunThatCameIntoTheFolderIsFound) {
   EXPECT_THAT(ids(), ElementsAre());
   write(path("late.castscope"), "");
