@@ -90,6 +90,18 @@ def test_a_pipe_that_is_to_be_the_job_cannot_be_started(castscope):
     assert done.returncode == 126
 
 
+def test_what_has_the_name_of_the_output_is_replaced_and_not_opened(castscope):
+    (castscope.folder / "run.castscope").symlink_to("elsewhere")
+    os.mkfifo(castscope.folder / "run.json")
+    done = castscope("run", "--force", "-o", "run", "--", sys.executable, "-c",
+                     "import torch\nwith torch.autocast('cpu'): torch.nn.Linear(4, 4)(torch.ones(2, 4))",
+                     text=True, timeout=MOST_S)
+    assert done.returncode == 0
+    assert not (castscope.folder / "elsewhere").exists()
+    assert not (castscope.folder / "run.castscope").is_symlink()
+    assert castscope.report()["totals"]["casts"] > 0
+
+
 @pytest.fixture
 def shared(castscope):
     """A folder like /tmp, with root's folder in it, in which a run was recorded that has a finding."""

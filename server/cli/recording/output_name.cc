@@ -1,6 +1,6 @@
 #include "server/cli/recording/output_name.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/cli/toolkit/fresh_file.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::cli {
@@ -81,14 +82,20 @@ std::string with_short_name(const fs::path& stem, std::size_t most) {
   return (stem.parent_path() / name.substr(0, utf8::cut(name, most))).string();
 }
 
+// The file will be made anew, and whatever has its name is removed: so it is tried whether a file can be made beside
+// it. The name itself is not opened. Somebody may have put a link there, whose end would be made, or a pipe, whose
+// writer waits for a reader.
 absl::Status check_file(const std::string& path) {
-  std::error_code error;
-  bool existed = fs::exists(path, error);
-  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(errno)));
-  close(fd);
-  if (!existed) unlink(path.c_str());
-  return absl::OkStatus();
+  const auto cannot = [&path](int error) {
+    return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(error)));
+  };
+  struct stat info {};
+  const bool exists = lstat(path.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT) return cannot(errno);
+  if (exists && S_ISDIR(info.st_mode)) return cannot(EISDIR);
+  if (exists && S_ISREG(info.st_mode) && access(path.c_str(), W_OK) != 0) return cannot(errno);
+  const FreshFile beside(path);  // which removes it again
+  return beside.is_open() ? absl::OkStatus() : cannot(beside.error());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -33,6 +35,18 @@ class OutputName : public ::testing::Test {
   fs::path folder_, before_;
   OutputClaim claim_;
 };
+
+// A link's end may be anywhere, and root may write there; a pipe's writer waits for a reader.
+TEST_F(OutputName, WhetherItCanBeWrittenIsAskedWithoutOpeningWhatHasItsName) {
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "run.castscope");
+  ASSERT_EQ(mkfifo((folder_ / "run.json").c_str(), 0600), 0);
+  EXPECT_TRUE(check_writable({(folder_ / "run").string()}).ok());
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+  fs::create_directory(folder_ / "folder.castscope");
+  EXPECT_THAT(std::string(check_writable({(folder_ / "folder").string()}).message()), HasSubstr("Is a directory"));
+  EXPECT_THAT(std::string(check_writable({(folder_ / "none/run").string()}).message()), HasSubstr("No such file"));
+}
 
 TEST_F(OutputName, DefaultTellsScriptAndTime) { EXPECT_EQ(chosen(""), "train-20261121-110700"); }
 TEST_F(OutputName, DefaultNeverMeetsAnExistingFile) {
