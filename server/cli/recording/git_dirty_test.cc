@@ -43,7 +43,7 @@ class GitDirtyTest : public ::testing::Test {
 };
 
 TEST_F(GitDirtyTest, IsWhatGitSays) {
-  git("echo ' M train.py'");
+  git("case $* in *' config '*) exit 1; esac; printf ' M train.py\\0'");
   EXPECT_EQ(told(), true);
   git("exit 0");
   EXPECT_EQ(told(), false);
