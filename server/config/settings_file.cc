@@ -48,21 +48,6 @@ absl::Status unreadable(const std::string& file, const std::string& what, int er
   return absl::NotFoundError(absl::StrCat(file, ": ", what, " cannot be read: ", std::strerror(error)));
 }
 
-absl::StatusOr<std::string> text_of(const Opened& opened, const std::string& file, const std::string& what) {
-  struct stat info {};
-  if (!opened.ok() || fstat(opened.get(), &info) != 0) return unreadable(file, what, errno);
-  if (!S_ISREG(info.st_mode) || info.st_size > kLargestFile)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": ", what, " must be an ordinary file of at most 1 MiB"));
-  std::string text(static_cast<std::size_t>(kLargestFile), '\0');
-  std::size_t size = 0;
-  ssize_t n = 0;
-  while (size < text.size() && (n = read(opened.get(), text.data() + size, text.size() - size)) > 0)
-    size += static_cast<std::size_t>(n);
-  if (n < 0) return unreadable(file, what, errno);
-  text.resize(size);
-  return text;
-}
-
 // Where this process has no root, as in a container of one user, files of root are shown as nobody's.
 bool root_is_shown() {
   std::ifstream map("/proc/self/uid_map");
@@ -194,7 +179,7 @@ absl::StatusOr<int> open_trusted(const std::string& file, const std::string& wha
 
 absl::StatusOr<std::string> read_trusted_text(const std::string& file, const std::string& what) {
   const absl::StatusOr<int> opened = open_trusted(file, what);
-  return opened.ok() ? text_of(Opened(*opened), file, what) : opened.status();
+  return opened.ok() ? text_of(files::PlainFile::of(*opened), file, what) : opened.status();
 }
 
 }  // namespace castscope::config

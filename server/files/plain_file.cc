@@ -11,8 +11,12 @@
 namespace castscope::files {
 
 absl::StatusOr<PlainFile> PlainFile::open(const std::string& path) {
+  return of(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+absl::StatusOr<PlainFile> PlainFile::of(int descriptor) {
   PlainFile file;
-  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  file.descriptor_ = descriptor;
   if (file.descriptor_ < 0 || fstat(file.descriptor_, &file.info_) != 0) {
     // A socket cannot be opened at all.
     if (errno == ENXIO) return absl::InvalidArgumentError("it is not an ordinary file");

@@ -18,6 +18,8 @@ class PlainFile {
  public:
   // The error says why in a few words, without the name: NotFound, or InvalidArgument for what is no ordinary file.
   static absl::StatusOr<PlainFile> open(const std::string& path);
+  // The same for a descriptor that was opened without waiting, whose owner it becomes.
+  static absl::StatusOr<PlainFile> of(int descriptor);
   PlainFile(PlainFile&&) noexcept;
   PlainFile& operator=(PlainFile&&) noexcept;
   ~PlainFile();

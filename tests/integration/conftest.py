@@ -1,4 +1,5 @@
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+# gRPC's handlers of fork() end some of the children that tests start with preexec_fn.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 pytest.register_assert_rewrite("viewer_page", "collectors")
 from collectors import collector, wire  # noqa: E402, F401

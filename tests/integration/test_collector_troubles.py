@@ -24,7 +24,7 @@ class SmallDisk(Collector):
         if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
             pytest.skip("needs root for a mount of its own")
         (castscope.folder / "collected").mkdir()
-        script = f'mount -t tmpfs -o size={size} none collected && exec "$0" "$@"'
+        script = f'mount -t tmpfs -o size={size},mode=700 none collected && exec "$0" "$@"'
         super().__init__(castscope, under=["unshare", "-m", "sh", "-c", script])
         self.disk = pathlib.Path(f"/proc/{self.server.pid}/root{self.folder}")
 
