@@ -18,7 +18,7 @@ std::optional<uid_t> stranger_who_owns(const std::string& path, const struct sta
   struct stat named {
   }, folder{};
   const std::string parent = std::filesystem::path(path).parent_path().string();
-  // Whoever cannot be asked about is nobody's file: reading it says what is wrong with it.
+  // Where the owner cannot be asked for, reading the file says what is wrong.
   if (lstat(path.c_str(), &named) != 0 || stat(parent.empty() ? "." : parent.c_str(), &folder) != 0)
     return std::nullopt;
   if (!counts(named.st_uid, folder)) return named.st_uid;

@@ -18,7 +18,7 @@ namespace {
 // there.
 constexpr std::size_t kLongestStatus = 2000;
 
-// Of a refusal. It may quote what the relay sent.
+// The longest sentence of a refusal, in bytes. It may quote what the relay sent.
 constexpr std::size_t kLongestSentence = 16u << 10;
 
 // In one message: each has a key of 4 kB at most, and a sentence. They stay well below what relays take.

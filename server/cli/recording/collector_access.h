@@ -20,7 +20,7 @@ struct CollectorAddress {
 
 // Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA, the
 // certificate and key of CASTSCOPE_CERT and CASTSCOPE_KEY; and TLS, without which nothing is sent to another machine,
-// also where an error is returned. An error, too: a token for a Unix socket whose place others may take.
+// also where an error is returned. A token for a Unix socket whose place others may take is an error, too.
 absl::Status complete(CollectorAddress& collector);
 
 // What run.json keeps of the token, so that it is given to nobody but this collector; "" without a token.

@@ -49,7 +49,7 @@ class QuotaKeeper {
   ingest::EventsWanted events_of(const std::string& run_id, Run& run, Clock::time_point now);
   void belongs_to(const ingest::RunOpening& opening, Run& run);
   void leave(const std::string& run_id, const Run& run);
-  // Of this token; without such a token, these.
+  // Returns the quotas of this token, or `otherwise` where there is no such token.
   admission::Quotas quotas_of(const std::string& token, const admission::Quotas& otherwise) const;
   static bool has_place(const std::string& run_id, Sender& sender, std::uint64_t places);
   static void change_rate(Sender& sender, const admission::Quotas& from, const admission::Quotas& to,

@@ -93,7 +93,7 @@ std::size_t connections_at_most();
 // A relay has one stream, which holds a thread.
 std::size_t streams_at_most();
 
-// Of what there is so much of, one of several senders gets so much.
+// How many of `all` places, streams or threads one of several senders may have.
 constexpr std::size_t part_of_one_sender(std::size_t all) { return all / 4 * 3; }
 
 }  // namespace castscope::ingest
