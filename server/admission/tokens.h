@@ -14,7 +14,7 @@
 
 namespace castscope::admission {
 
-// What the owner of a token may do. Who may administer may send and see, too.
+// What a token allows its owner to do. A token that allows kAdminister allows the other two as well.
 enum class Role : std::uint8_t { kSend, kSee, kAdminister };
 inline constexpr std::array<std::string_view, 3> kRoleWords = {"send", "see", "administer"};
 

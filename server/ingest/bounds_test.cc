@@ -99,14 +99,47 @@ TEST_F(BoundsTest, WhatAReportSaysOfAStackCountsWithEachSiteOnIt) {
 TEST_F(BoundsTest, ProcessesCountWithTheirNames) {
   validator_.bound_definitions(1'000'000);
   const auto named = [](int number) { return absl::StrCat(number, std::string(4000, 'k')); };
-  for (int i = 0; i < 120; ++i) accept(Batch(named(i)).begin(i));
-  std::string last;
-  for (int i = 120; i < 130; ++i)
-    if (const Verdict verdict = validator_.apply(Batch(named(i)).begin(i), sink_); !verdict.rejected.ok())
-      last = std::string(verdict.rejected.message());
-  EXPECT_THAT(last, HasSubstr("is one too many for a run; it is ignored, and so are all that follow"));
+  for (int i = 0; i < 122; ++i) accept(Batch(named(i)).begin(i));
+  EXPECT_THAT(reject(Batch(named(200)).begin(200)), HasSubstr("those of the run beyond 1000000 bytes"));
   EXPECT_LT(sink_.processes.size(), 125u);
   accept(Batch(named(1)).begin(1).lane(1, 5));  // who was there before goes on
+}
+
+// Else a process that has ended, or says that it has, could define without end.
+TEST_F(BoundsTest, AfterItsEndAProcessDefinesNothingNew) {
+  validator_.bound_definitions(10'000);
+  const auto modules = [](std::uint32_t first, std::uint32_t last) {
+    Batch batch = Batch().begin().text(1, std::string(900, 'x'));
+    for (std::uint32_t id = first; id <= last; ++id)
+      batch.define(DefinitionKind::kModule, id, lanes::ModuleDefinition{.path = 1});
+    return batch;
+  };
+  accept(modules(1, 3));
+  for (int status = 0; status < 3; ++status) {
+    accept(Batch().begin().end(v1::PROCESS_END_KIND_EXITED, status));
+    accept(modules(1, 3));
+  }
+  EXPECT_THAT(sink_.missing, testing::IsEmpty()) << "a relay that comes back says it again";
+  const int before = sink_.definitions;
+  accept(modules(4, 20));
+  EXPECT_LE(sink_.definitions, before + 1);
+  ASSERT_EQ(sink_.missing.size(), 1u);
+  EXPECT_THAT(sink_.missing[0].sentence, HasSubstr("sent definitions after its end; its counts were taken"));
+}
+
+// Each is said to be rejected, as far as there is room to say so. A relay that introduces the others again comes from
+// no other run.
+TEST_F(BoundsTest, OfARunWithoutRoomSomeThousandProcessesAreRemembered) {
+  validator_.bound_definitions(1000);
+  std::vector<std::string> told;
+  for (int i = 0; i < 5000; ++i)
+    if (const Verdict verdict = validator_.apply(Batch(absl::StrCat("p", i)).begin(i), sink_); !verdict.rejected.ok())
+      told.emplace_back(verdict.rejected.message());
+  EXPECT_THAT(told.front(), HasSubstr("those of the run beyond 1000 bytes"));
+  EXPECT_THAT(told.back(), HasSubstr("process p4096 is one too many for a run"));
+  EXPECT_TRUE(validator_.knows("p4999"));
+  validator_.bound_definitions(1'000'000);
+  EXPECT_TRUE(validator_.knows("p4999")) << "also when the quota has become larger";
 }
 
 // A relay says its definitions again whenever it comes back.

@@ -16,6 +16,7 @@ using store::CounterRow;
 
 // These limits are far above any job, and far below what would hurt the collector.
 constexpr std::size_t kMostProcesses = 1u << 16;
+constexpr std::size_t kMostWithoutRoom = 1u << 12;
 constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
@@ -90,15 +91,17 @@ absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunS
 }
 
 absl::Status ProcessValidator::definitions(const v1::Batch& batch, store::RunSink& sink) {
+  const bool has_ended = last_end_ > v1::PROCESS_END_KIND_NOT_SEEN;
   const std::uint64_t before = definitions_.bytes();
-  if (absl::Status status = take_definitions(batch, sink); !status.ok()) return status;
-  // After its end a process tells nothing new.
-  return last_end_ > v1::PROCESS_END_KIND_NOT_SEEN ? absl::OkStatus() : sums_->define(definitions_.bytes() - before);
+  // After its end a process tells nothing new: a relay that comes back says again what counts already.
+  const std::uint64_t most = has_ended ? bytes_at_end_ : before + sums_->room_for_definitions();
+  if (absl::Status status = take_definitions(batch, most, sink); !status.ok()) return status;
+  if (!has_ended) return sums_->define(definitions_.bytes() - before);
+  return definitions_.bytes() <= most ? absl::OkStatus() : lose(Part::kDefinitions, "definitions after its end", sink);
 }
 
 // Plain definitions become records: from there on both forms are one.
-absl::Status ProcessValidator::take_definitions(const v1::Batch& batch, store::RunSink& sink) {
-  const std::uint64_t most = definitions_.bytes() + sums_->room_for_definitions();
+absl::Status ProcessValidator::take_definitions(const v1::Batch& batch, std::uint64_t most, store::RunSink& sink) {
   if (batch.plain_definitions().empty() && !plain_.used()) {
     const absl::Status status = definitions_.apply(key_, batch.definitions(), most, sink, &sink_error_);
     return !status.ok() || definitions_.damage().empty() ? status
@@ -357,10 +360,13 @@ absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& si
   if (end.exit_status() < -1 || end.exit_status() > 255)
     return invalid(absl::StrCat("the exit status ", end.exit_status()));
   if (end.end_kind() == last_end_ && end.exit_status() == last_exit_status_) return absl::OkStatus();
+  // Nothing new is defined after the end, and relays send definitions again after a reconnect.
+  if (end.end_kind() != v1::PROCESS_END_KIND_NOT_SEEN && last_end_ <= v1::PROCESS_END_KIND_NOT_SEEN) {
+    bytes_at_end_ = definitions_.bytes();
+    definitions_ = Definitions{};
+  }
   last_end_ = end.end_kind();
   last_exit_status_ = end.exit_status();
-  // Nothing new is defined after the end, and relays send definitions again after a reconnect.
-  if (end.end_kind() != v1::PROCESS_END_KIND_NOT_SEEN) definitions_ = Definitions{};
   return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.end_kind()), end.exit_status()));
 }
 
@@ -375,8 +381,13 @@ void RunValidator::adopt(const store::EarlierLife& earlier) {
   for (const store::Incomplete& one : earlier.rejected) find_or_add(one.process).adopt_rejection(one.sentence);
 }
 
+// Of a run whose definitions have no room left, fewer are remembered: each has a key of up to 4 kB.
+bool RunValidator::has_room() const {
+  return processes_.size() < (sums_.room_for_definitions() > 0 ? kMostProcesses : kMostWithoutRoom);
+}
+
 bool RunValidator::knows(const std::string& key) const {
-  return !is_name(key) || processes_.contains(key) || processes_.size() >= kMostProcesses;
+  return !is_name(key) || processes_.contains(key) || too_many_ || !has_room();
 }
 
 Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool take_events) {
@@ -385,8 +396,7 @@ Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool t
                                 "was not taken"),
             .reason = store::IncompleteReason::kBatchRejected,
             .failed = {}};
-  const bool has_room = processes_.size() < kMostProcesses && sums_.room_for_definitions() > 0;
-  if (!has_room && !processes_.contains(batch.process_key())) {
+  if (!has_room() && !processes_.contains(batch.process_key())) {
     if (std::exchange(too_many_, true)) return {};
     return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
                                              " is one too many for a run; it is ignored, "

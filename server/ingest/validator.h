@@ -74,7 +74,7 @@ class ProcessValidator {
   absl::Status lose(Part part, const std::string& what, store::RunSink& sink);
   absl::Status apply_checked(const v1::Batch& batch, store::RunSink& sink, bool take_events);
   absl::Status definitions(const v1::Batch& batch, store::RunSink& sink);
-  absl::Status take_definitions(const v1::Batch& batch, store::RunSink& sink);
+  absl::Status take_definitions(const v1::Batch& batch, std::uint64_t most, store::RunSink& sink);
   absl::Status begin(const v1::ProcessBegin& begin, store::RunSink& sink);
   absl::Status events(const v1::Events& events, store::RunSink& sink, bool take);
   absl::Status take_events(const v1::Events& events, Lane& lane, store::RunSink& sink);
@@ -103,6 +103,7 @@ class ProcessValidator {
   std::vector<lanes::Event> unpacked_;
   std::vector<wire::EventKey> keys_;
   int last_end_ = -1, last_exit_status_ = -1;
+  std::uint64_t bytes_at_end_ = 0;  // of its definitions, when it first ended
   absl::Status sink_error_;
 };
 
@@ -121,6 +122,7 @@ class RunValidator {
   ProcessValidator& find_or_add(const std::string& key);
   absl::flat_hash_map<std::string, std::unique_ptr<ProcessValidator>> processes_;
   RunSums sums_;
+  bool has_room() const;
   bool too_many_ = false;  // processes; this was said
 };
 

@@ -42,8 +42,9 @@ Rights rights_here();
 // or that may do less: that program would get castscope's rights. Root is no exception.
 std::string obstacle(const Running& process, const Rights& rights);
 
-// Of the texts of two /proc/PID/status. Whether programs that `own` starts would have capabilities that the other
-// process has not; root's programs have all that are not taken from it for good.
+// Returns whether a program that this process starts would have a capability that the other process lacks. `own` and
+// `other` are the texts of their /proc/PID/status. `is_root`: this process is root's, whose programs get all
+// capabilities of its bounding set.
 bool has_more_capabilities(const std::string& own, const std::string& other, bool is_root);
 
 // `maps` is /proc/PID/maps: the first file in it whose name begins so, and from which code is run.

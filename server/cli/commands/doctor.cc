@@ -87,7 +87,7 @@ Check check_attaching(const PythonInstall& python, const std::string& preload, c
   ChildOptions options;
   options.environment = {absl::StrCat("LD_PRELOAD=", preload), absl::StrCat("CASTSCOPE_RUN=", directory->path()),
                          absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path(glibc))};
-  // What torch imports is not taken from the working folder, which may be anybody's.
+  // Python must not import modules from the working folder: anybody may have put them there.
   constexpr char kTry[] =
       "import sys; sys.path[:1] == [''] and sys.path.pop(0); sys.path.append(sys.argv[1])\n"
       "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";

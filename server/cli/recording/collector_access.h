@@ -23,10 +23,11 @@ struct CollectorAddress {
 // also where an error is returned. A token for a Unix socket whose place others may take is an error, too.
 absl::Status complete(CollectorAddress& collector);
 
-// What run.json keeps of the token, so that it is given to nobody but this collector; "" without a token.
+// Returns the proof that castscope writes into run.json, by which `castscope recover` gives the token to this collector
+// alone; "" without a token.
 std::string token_proof_of(const CollectorAddress& collector);
 
-// What a spool keeps of it, with a proof by the token that is in force now.
+// Returns the destination that castscope writes into a spool, with a proof made by the token that is in force now.
 relay::Destination destination_of(const CollectorAddress& collector);
 
 // For a destination that a file names, and no user: takes the token out where whoever wrote the file sent without one,

@@ -39,8 +39,7 @@ class GitStatusTest : public ::testing::Test {
     git(checkout, {"add", "."});
     git(checkout, {"commit", "-q", "-m", "first"});
   }
-  // What is committed of *.bin is what the program makes of it, and it leaves a trace. So does Git LFS, which leaves a
-  // pointer to the file.
+  // Configures a filter for *.bin, as Git LFS does: Git commits what the program prints. The program leaves a trace.
   void filter(const std::string& checkout) const {
     git(checkout, {"config", "filter.evil.clean", "touch " + (folder_ / "ran").string() + "; tr a-z A-Z"});
     git(checkout, {"config", "filter.evil.required", "true"});
