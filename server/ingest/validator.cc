@@ -15,14 +15,10 @@ namespace {
 using store::CounterRow;
 
 // These limits are far above any job, and far below what would hurt the collector.
-constexpr std::size_t kMostProcesses = 1u << 16;
-constexpr std::size_t kMostWithoutRoom = 1u << 12;
 constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kProcessBytes = 128;  // of a process without its names, in the run file, about
-
-bool is_name(const std::string& process_key) { return !process_key.empty() && process_key.size() <= kLongestText; }
 
 CounterRow sum(const CounterRow& a, const CounterRow& b, std::uint64_t sign = 1) {
   CounterRow s = a;
@@ -368,42 +364,6 @@ absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& si
   last_end_ = end.end_kind();
   last_exit_status_ = end.exit_status();
   return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.end_kind()), end.exit_status()));
-}
-
-ProcessValidator& RunValidator::find_or_add(const std::string& key) {
-  std::unique_ptr<ProcessValidator>& process = processes_[key];
-  if (process == nullptr) process = std::make_unique<ProcessValidator>(key, &sums_);
-  return *process;
-}
-
-void RunValidator::adopt(const store::EarlierLife& earlier) {
-  for (const store::ProcessInfo& info : earlier.processes) find_or_add(info.key).adopt(info);
-  for (const store::Incomplete& one : earlier.rejected) find_or_add(one.process).adopt_rejection(one.sentence);
-}
-
-// Of a run whose definitions have no room left, fewer are remembered: each has a key of up to 4 kB.
-bool RunValidator::has_room() const {
-  return processes_.size() < (sums_.room_for_definitions() > 0 ? kMostProcesses : kMostWithoutRoom);
-}
-
-bool RunValidator::knows(const std::string& key) const {
-  return !is_name(key) || processes_.contains(key) || too_many_ || !has_room();
-}
-
-Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink, bool take_events) {
-  if (!is_name(batch.process_key()))
-    return {.rejected = invalid("a batch without the name of its process came, or with one of thousands of letters; it "
-                                "was not taken"),
-            .reason = store::IncompleteReason::kBatchRejected,
-            .failed = {}};
-  if (!has_room() && !processes_.contains(batch.process_key())) {
-    if (std::exchange(too_many_, true)) return {};
-    return {.rejected = invalid(absl::StrCat("process ", batch.process_key(),
-                                             " is one too many for a run; it is ignored, "
-                                             "and so are all that follow")),
-            .failed = {}};
-  }
-  return find_or_add(batch.process_key()).apply(batch, sink, take_events);
 }
 
 }  // namespace castscope::ingest
