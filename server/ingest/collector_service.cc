@@ -141,7 +141,6 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
   if (!wire::is_intact(hello))
     return refuse(call, stream,
                   cannot_be_kept(absl::UnavailableError("the hello arrived damaged: it is to be sent again")));
-  const std::string relay = hello.relay();
   absl::StatusOr<RunOpening> opening = check_hello(hello);
   if (!opening.ok()) return refuse(call, stream, {v1::REFUSAL_REASON_HELLO, opening.status()});
   // Before anything is waited for, such as a disk.
@@ -154,18 +153,20 @@ grpc::Status CollectorService::serve(grpc::ServerContext* call, const v1::RelayM
   std::optional<std::uint64_t> acknowledged;
   if (protocol >= wire::kTellsAcknowledged) acknowledged = hello.acknowledged();
   const std::shared_ptr<Run> run = runs_.find_or_add(*opening);
+  Run::Stream of_relay{.relay = hello.relay()};
   Run::Reply reply;
-  const absl::Status attached = run->attach(*opening, relay, acknowledged, &reply);
+  const absl::Status attached = run->attach(*opening, &of_relay, acknowledged, &reply);
   if (absl::IsUnauthenticated(attached))
     return refuse(call, stream, {v1::REFUSAL_REASON_OWNER, absl::PermissionDeniedError(attached.message())});
   if (absl::IsFailedPrecondition(attached)) return refuse(call, stream, {v1::REFUSAL_REASON_ORDER, attached});
-  const absl::Cleanup detach = [&] { run->detach(relay, Run::Clock::now()); };
+  const absl::Cleanup detach = [&] { run->detach(of_relay, Run::Clock::now()); };
   Refused refused = cannot_be_kept(attached);
   if (!reply.out_of_order.empty())
     refused = {v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(reply.out_of_order)};
   if (!refused.ok()) return refuse(call, stream, refused);
-  return welcome(stream, protocol) && acknowledge(stream, &reply) ? take(call, stream, hello, guest, *run)
-                                                                  : grpc::Status::OK;
+  if (!welcome(stream, protocol) || !acknowledge(stream, &reply)) return grpc::Status::OK;
+  InTraffic in_traffic(traffic_, guest.name, hello.waiting_bytes());
+  return take(call, stream, of_relay, guest, *run, in_traffic);
 }
 
 grpc::Status CollectorService::refuse(grpc::ServerContext* call, Messages* stream, const Refused& refused) {
@@ -243,12 +244,12 @@ bool CollectorService::acknowledge(Messages* stream, Run::Reply* reply) {
 }
 
 CollectorService::Refused CollectorService::take_one(grpc::ServerContext* call, const v1::RelayMessage& message,
-                                                     const std::string& relay, Run& run, Run::Reply* reply) {
+                                                     const Run::Stream& of_relay, Run& run, Run::Reply* reply) {
   const auto may_not_come = [](const std::string& why) {
     return Refused{v1::REFUSAL_REASON_ORDER, absl::FailedPreconditionError(why)};
   };
   const auto not_taken = [&](const absl::Status& why) {
-    run.refused(relay, std::string(why.message()));
+    run.refused(of_relay.relay, std::string(why.message()));
     return Refused{v1::REFUSAL_REASON_ORDER, why};
   };
   absl::Status status;
@@ -256,15 +257,15 @@ CollectorService::Refused CollectorService::take_one(grpc::ServerContext* call, 
     case v1::RelayMessage::kBatch:
       if (!wire::is_intact(message.batch()))
         return cannot_be_kept(absl::UnavailableError("a batch arrived damaged: it is to be sent again"));
-      status = run.apply(relay, message.batch(), reply, [call] { return call->IsCancelled(); });
+      status = run.apply(of_relay, message.batch(), reply, [call] { return call->IsCancelled(); });
       break;
     case v1::RelayMessage::kGoodbye:
       if (!wire::is_intact(message.goodbye()))
         return cannot_be_kept(absl::UnavailableError("the goodbye arrived damaged: it is to be sent again"));
-      status = run.goodbye(relay, message.goodbye(), reply);
+      status = run.goodbye(of_relay, message.goodbye(), reply);
       break;
     case v1::RelayMessage::kAsk:
-      status = run.ask(relay, reply);
+      status = run.ask(of_relay, reply);
       break;
     case v1::RelayMessage::kHello:
       return not_taken(
@@ -276,9 +277,8 @@ CollectorService::Refused CollectorService::take_one(grpc::ServerContext* call, 
   return reply->out_of_order.empty() ? cannot_be_kept(status) : may_not_come(reply->out_of_order);
 }
 
-grpc::Status CollectorService::take(grpc::ServerContext* call, Messages* stream, const v1::Hello& hello,
-                                    const admission::Guest& guest, Run& run) {
-  InTraffic in_traffic(traffic_, guest.name, hello.waiting_bytes());
+grpc::Status CollectorService::take(grpc::ServerContext* call, Messages* stream, const Run::Stream& of_relay,
+                                    const admission::Guest& guest, Run& run, InTraffic& in_traffic) {
   for (v1::RelayMessage message; stream->Read(&message);) {
     if (door_ != nullptr && !door_->still_admits(guest, admission::Role::kSend))
       return refuse(call, stream,
@@ -287,7 +287,7 @@ grpc::Status CollectorService::take(grpc::ServerContext* call, Messages* stream,
                                                              ") is not taken any more: send the new one"))});
     in_traffic.came(message.ByteSizeLong());
     Run::Reply reply;
-    if (const Refused refused = take_one(call, message, hello.relay(), run, &reply); !refused.ok())
+    if (const Refused refused = take_one(call, message, of_relay, run, &reply); !refused.ok())
       return refuse(call, stream, refused);
     if (!acknowledge(stream, &reply)) break;
     if (reply.pause.count() > 0) pause(reply.pause);

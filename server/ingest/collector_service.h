@@ -58,10 +58,10 @@ class CollectorService final : public v1::Collector::Service {
   Refused greet(const v1::RelayMessage& message, std::uint32_t* protocol) const;
   bool welcome(Messages* stream, std::uint32_t protocol) const;
   static bool acknowledge(Messages* stream, Run::Reply* reply);
-  static Refused take_one(grpc::ServerContext* call, const v1::RelayMessage& message, const std::string& relay,
+  static Refused take_one(grpc::ServerContext* call, const v1::RelayMessage& message, const Run::Stream& of_relay,
                           Run& run, Run::Reply* reply);
-  grpc::Status take(grpc::ServerContext* call, Messages* stream, const v1::Hello& hello, const admission::Guest& guest,
-                    Run& run);
+  grpc::Status take(grpc::ServerContext* call, Messages* stream, const Run::Stream& of_relay,
+                    const admission::Guest& guest, Run& run, InTraffic& in_traffic);
 
   void pause(std::chrono::milliseconds time) const;
 

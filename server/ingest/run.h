@@ -25,6 +25,13 @@ class Run {
   using Clock = std::chrono::steady_clock;
   Run(RunOpening opening, const RunKeeper* keeper);
 
+  // One stream of a relay; attach() numbers it. A relay has one at a time: whoever begins another, such as the relay's
+  // next life, ends the one before, of which nothing is taken any more.
+  struct Stream {
+    std::string relay;
+    std::uint64_t number = 0;
+  };
+
   struct Reply {
     // Not "": a sentence that says why this message may not come now. Nothing of it was taken, the stream is to end.
     std::string out_of_order;
@@ -41,21 +48,21 @@ class Run {
   // is.
   static constexpr std::chrono::minutes kMayGoOn{2};
 
-  // Begins a relay's stream for the run as its hello describes it; `reply` says what is durable of the relay already.
-  // `acknowledged` is the last number that a collector acknowledged to it, an earlier life of this one perhaps; nothing
-  // = the relay is too old to say. Here and below, an error says that the run cannot be kept now. Nothing that was not
-  // committed counts as taken then: each relay of the run begins its stream anew, and sends again what was not
-  // acknowledged to it.
-  absl::Status attach(const RunOpening& opening, const std::string& relay, std::optional<std::uint64_t> acknowledged,
+  // Begins a relay's stream for the run as its hello describes it; `reply` says how far the relay's messages were
+  // taken, and that is durable. `acknowledged` is the last number that a collector acknowledged to it, an earlier life
+  // of this one perhaps; nothing = the relay is too old to say. Here and below, an error says that the run cannot be
+  // kept now. Nothing that was not committed counts as taken then: each relay of the run begins its stream anew, and
+  // sends again what was not acknowledged to it.
+  absl::Status attach(const RunOpening& opening, Stream* stream, std::optional<std::uint64_t> acknowledged,
                       Reply* reply, Clock::time_point now = Clock::now());
-  // The relay's stream has ended, with a goodbye or without. The relay may come back.
-  void detach(const std::string& relay, Clock::time_point now);
+  // The stream has ended, with a goodbye or without. The relay may come back.
+  void detach(const Stream& stream, Clock::time_point now);
   // `gone`: whether the relay has gone meanwhile. It is asked once the calls before this one are done, and nothing is
   // taken of a relay that has. An empty function is not asked.
-  absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply,
+  absl::Status apply(const Stream& stream, const v1::Batch& batch, Reply* reply,
                      const std::function<bool()>& gone = {});
-  absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
-  absl::Status ask(const std::string& relay, Reply* reply);  // for a relay that has nothing to send
+  absl::Status goodbye(const Stream& stream, const v1::Goodbye& goodbye, Reply* reply);
+  absl::Status ask(const Stream& stream, Reply* reply);  // for a relay that has nothing to send
   // A message of the relay was refused for what it is, whatever its number: the file says so.
   void refused(const std::string& relay, const std::string& sentence);
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,
@@ -79,8 +86,9 @@ class Run {
     bool late = false;                               // the run was told that something came after the goodbye
     std::string gap;  // a sentence while something did not come that a later number shows to be missing
     int streams = 0;
-    std::uint64_t life = 0;    // of the run, when its last stream began
-    Clock::time_point left{};  // when its last stream ended
+    std::uint64_t stream = 0;  // the number of its last one
+    std::uint64_t life = 0;    // of the run, when that began
+    Clock::time_point left{};  // when a stream of it last ended
     std::vector<v1::Rejection> rejections;
     std::size_t rejections_told = 0;  // the number sent in the present stream
   };
@@ -88,15 +96,15 @@ class Run {
   absl::Status with_memory(Act act);
   template <typename Act>
   absl::Status with_lock_and_memory(Act act);
-  absl::Status let_in(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+  absl::Status let_in(const RunOpening& opening, Stream* stream, std::optional<std::uint64_t> acknowledged,
                       Reply* reply, Clock::time_point now);
-  absl::Status take_batch(const std::string& id, const v1::Batch& batch, Reply* reply);
-  absl::Status take_goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply);
+  absl::Status take_batch(const Stream& stream, const v1::Batch& batch, Reply* reply);
+  absl::Status take_goodbye(const Stream& stream, const v1::Goodbye& goodbye, Reply* reply);
   void close_if_over(Clock::time_point now, Clock::duration patience);
   absl::Status ensure_open();
   absl::Status commit();
   absl::Status give_up(const absl::Status& why);
-  absl::Status begun_before(const Relay& relay) const;
+  absl::Status still_current(const Relay& relay, const Stream& stream) const;
   absl::Status may_send(const RunOpening& opening, const std::string& relay, Clock::time_point now);
   absl::Status still_open(const std::string& relay, Clock::time_point now);
   absl::Status take(Relay& relay, const v1::Batch& batch, Reply* reply);

@@ -39,23 +39,26 @@ absl::Status Run::with_lock_and_memory(Act act) {
   return with_memory(act);
 }
 
-absl::Status Run::attach(const RunOpening& opening, const std::string& id, std::optional<std::uint64_t> acknowledged,
+absl::Status Run::attach(const RunOpening& opening, Stream* stream, std::optional<std::uint64_t> acknowledged,
                          Reply* reply, Clock::time_point now) {
-  return with_lock_and_memory([&] { return let_in(opening, id, acknowledged, reply, now); });
+  return with_lock_and_memory([&] { return let_in(opening, stream, acknowledged, reply, now); });
 }
 
-absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply,
-                        const std::function<bool()>& gone) {
+absl::Status Run::apply(const Stream& stream, const v1::Batch& batch, Reply* reply, const std::function<bool()>& gone) {
   return with_lock_and_memory(
-      [&] { return gone && gone() ? absl::UnavailableError("the relay has gone") : take_batch(id, batch, reply); });
+      [&] { return gone && gone() ? absl::UnavailableError("the relay has gone") : take_batch(stream, batch, reply); });
 }
 
-absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Reply* reply) {
-  return with_lock_and_memory([&] { return take_goodbye(id, goodbye, reply); });
+absl::Status Run::goodbye(const Stream& stream, const v1::Goodbye& goodbye, Reply* reply) {
+  return with_lock_and_memory([&] { return take_goodbye(stream, goodbye, reply); });
 }
 
-absl::Status Run::ask(const std::string& id, Reply* reply) {
-  return with_lock_and_memory([&] { return answer(relays_[id], reply); });
+absl::Status Run::ask(const Stream& stream, Reply* reply) {
+  return with_lock_and_memory([&] {
+    Relay& relay = relays_[stream.relay];
+    const absl::Status status = still_current(relay, stream);
+    return status.ok() ? answer(relay, reply) : status;
+  });
 }
 
 void Run::refused(const std::string& id, const std::string& sentence) {
@@ -63,9 +66,9 @@ void Run::refused(const std::string& id, const std::string& sentence) {
       [&] { return tell_refused(absl::StrCat("relay ", id, ": ", sentence)), absl::OkStatus(); });
 }
 
-void Run::detach(const std::string& id, Clock::time_point now) {
+void Run::detach(const Stream& stream, Clock::time_point now) {
   std::lock_guard lock(mutex_);
-  const auto relay = relays_.find(id);
+  const auto relay = relays_.find(stream.relay);
   if (relay == relays_.end()) return;  // it was not let in
   relay->second.streams = std::max(0, relay->second.streams - 1);
   relay->second.left = now;

@@ -41,7 +41,7 @@ TEST_F(RunMemoryTest, TheRelaySendsAgainWhatThereWasNoMemoryFor) {
   poor_->out_of_memory = true;
   knows(1);
   ingest::Run::Reply reply;
-  const absl::Status status = run().apply("a", Batch().casts(1, 0, 3, 1).sequence(2).flush(), &reply);
+  const absl::Status status = run().apply(stream("a"), Batch().casts(1, 0, 3, 1).sequence(2).flush(), &reply);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_FALSE(reply.send);
   EXPECT_EQ(given_up_, 1);
@@ -59,7 +59,7 @@ TEST_F(RunMemoryTest, ARunThatCannotBeClosedForWantOfMemoryIsClosedLater) {
   poor_->out_of_memory = true;
   knows(0);
   const auto now = ingest::Run::Clock::now();
-  run().detach("a", now);
+  run().detach(stream("a"), now);
   table_.close_abandoned(now + std::chrono::minutes(3), std::chrono::minutes(2));
   EXPECT_THAT(closings_, IsEmpty());
   poor_->out_of_memory = false;

@@ -14,7 +14,7 @@ class RunOwnerTest : public RunTableTest {
   absl::Status attach_as(const std::string& owner, const std::string& relay,
                          ingest::Run::Clock::duration later = std::chrono::seconds(0)) {
     ingest::Run::Reply reply;
-    return run().attach({.id = "run", .owner = owner}, relay, 0, &reply, ingest::Run::Clock::now() + later);
+    return run().attach({.id = "run", .owner = owner}, &stream(relay), 0, &reply, ingest::Run::Clock::now() + later);
   }
 };
 
@@ -76,7 +76,7 @@ TEST_F(RunOwnerTest, WhatAnEarlierCollectorFinishedStaysAsItIs) {
 TEST_F(RunOwnerTest, ARunWhoseEndWasNotSeenMayGoOn) {
   attach("a");
   const auto now = ingest::Run::Clock::now();
-  run().detach("a", now);
+  run().detach(stream("a"), now);
   table_.close_abandoned(now + std::chrono::minutes(5), std::chrono::minutes(2));
   ASSERT_THAT(closings_, SizeIs(1));
   EXPECT_TRUE(attach_as("", "recovered", std::chrono::hours(100)).ok());

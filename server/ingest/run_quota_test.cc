@@ -15,7 +15,7 @@ class RunQuotaTest : public RunTableTest {
   void hold() { wanted_ = {.how = How::kHold, .why = "the quota is used up"}; }
   ingest::Run::Reply ask(const std::string& relay) {
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().ask(relay, &reply).ok());
+    EXPECT_TRUE(run().ask(stream(relay), &reply).ok());
     return reply;
   }
 };
@@ -51,7 +51,7 @@ TEST_F(RunQuotaTest, TheSentenceIsSaidAgainWhenTheFileWasOpenedAnew) {
   hold();
   sink_->next_commit = absl::ResourceExhaustedError("the disk is full");
   ingest::Run::Reply reply;
-  EXPECT_FALSE(run().ask("a", &reply).ok());
+  EXPECT_FALSE(run().ask(stream("a"), &reply).ok());
   EXPECT_FALSE(reply.send);
   EXPECT_FALSE(reply.hold_events);
   sink_->next_commit = absl::OkStatus();

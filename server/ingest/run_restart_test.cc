@@ -31,6 +31,32 @@ TEST_F(RunRestartTest, TheFileKnowsHowFarARelayWas) {
   ASSERT_THAT(sink_->missing, SizeIs(1));
 }
 
+// `castscope recover` goes on as the relay that was killed, and has not what that one sent last.
+TEST_F(RunRestartTest, ARelaysNextLifeNumbersFromTheLastMessageThatWasTaken) {
+  attach("a");
+  apply("a", Batch().begin().site(1).lane(1, 0).counter(1, 1, 3).sequence(1).flush());
+  apply("a", Batch().begin().counter(1, 1, 5).sequence(2));  // not committed: the next flush never came
+  EXPECT_EQ(attach("a", 0).durable, 2u);
+  apply("a", Batch().begin().counter(1, 1, 9).sequence(3).flush());
+  EXPECT_EQ((sink_->only().counters[{1, 1}].casts), 9u);
+}
+
+// A message of the last life may still be on its way to the run when the next one asks where to go on.
+TEST_F(RunRestartTest, NothingIsTakenOfARelaysLastStreamOnceItHasBegunAnother) {
+  attach("a");
+  const ingest::Run::Stream last = stream("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  EXPECT_EQ(attach("a", 1).durable, 1u);
+  ingest::Run::Reply reply;
+  EXPECT_TRUE(absl::IsUnavailable(run().apply(last, Batch().sequence(2).flush(), &reply)));
+  v1::Goodbye goodbye;
+  goodbye.set_sequence(2);
+  EXPECT_TRUE(absl::IsUnavailable(run().goodbye(last, goodbye, &reply)));
+  EXPECT_TRUE(absl::IsUnavailable(run().ask(last, &reply)));
+  EXPECT_FALSE(reply.send);
+  EXPECT_EQ(apply("a", Batch().begin().sequence(2).flush()).durable, 2u);
+}
+
 TEST_F(RunRestartTest, TheFileKeepsWhatTheGoodbyeSaid) {
   attach("a");
   apply("a", Batch().begin().sequence(1).flush());
@@ -41,7 +67,7 @@ TEST_F(RunRestartTest, TheFileKeepsWhatTheGoodbyeSaid) {
   message.set_still_running(3);
   message.add_notices("the disk was slow");
   ingest::Run::Reply reply;
-  EXPECT_TRUE(run().goodbye("a", message, &reply).ok());
+  EXPECT_TRUE(run().goodbye(stream("a"), message, &reply).ok());
   EXPECT_EQ(
       sink_->relays["a"],
       (store::RelayState{.relay = "a", .acknowledged = 2, .said_goodbye = true, .exit_status = 7, .still_running = 3}));
@@ -151,7 +177,7 @@ TEST_F(RunRestartTest, WhoeverKeepsTheRunLearnsByWhichTokenItsRelaysCome) {
   table_.take_up({.id = "run"});
   const auto come = [this](const std::string& relay, const std::string& token) {
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().attach({.id = "run", .sender = "team", .token = token}, relay, 0, &reply).ok());
+    EXPECT_TRUE(run().attach({.id = "run", .sender = "team", .token = token}, &stream(relay), 0, &reply).ok());
   };
   come("a", "first");
   come("b", "second");
@@ -162,7 +188,7 @@ TEST_F(RunRestartTest, WhoDoesNotOwnTheRunIsNotItsSender) {
   sink_->earlier_life_of_run.relays = {{.relay = "a", .acknowledged = 5}};
   table_.take_up({.id = "run", .owner = "key"});
   ingest::Run::Reply reply;
-  EXPECT_FALSE(run().attach({.id = "run", .owner = "other", .sender = "team"}, "b", 0, &reply).ok());
+  EXPECT_FALSE(run().attach({.id = "run", .owner = "other", .sender = "team"}, &stream("b"), 0, &reply).ok());
   EXPECT_THAT(let_in_, IsEmpty());
 }
 
@@ -198,7 +224,7 @@ TEST_F(RunRestartTest, ARunThatEndedIsForgottenAfterAWhileAndItsFileKnowsIt) {
   goodbye("a", 2, 7);
   table_.close_abandoned(end + seconds(60), seconds(120));
   EXPECT_EQ(table_.size(), 1u) << "its stream has not ended";
-  run().detach("a", end);
+  run().detach(stream("a"), end);
   table_.close_abandoned(end + seconds(9), seconds(120));
   EXPECT_EQ(table_.size(), 1u);
   {
@@ -222,14 +248,14 @@ TEST_F(RunRestartTest, ARunThatIsOpenOrHasFailedIsNotForgotten) {
   using std::chrono::hours;
   const ingest::Run::Clock::time_point end{};
   attach("a");
-  run().detach("a", end);
+  run().detach(stream("a"), end);
   table_.close_abandoned(end + hours(1), hours(2));
   EXPECT_EQ(table_.size(), 1u);
   attach("a");
   sink_->next_commit = absl::ResourceExhaustedError("disk full");
   ingest::Run::Reply reply;
-  EXPECT_FALSE(run().apply("a", Batch().begin().sequence(1).flush(), &reply).ok());
-  run().detach("a", end);
+  EXPECT_FALSE(run().apply(stream("a"), Batch().begin().sequence(1).flush(), &reply).ok());
+  run().detach(stream("a"), end);
   can_open_ = absl::ResourceExhaustedError("disk full");
   table_.close_abandoned(end + hours(3), hours(2));
   EXPECT_THAT(closings_, IsEmpty());

@@ -26,7 +26,7 @@ TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
   apply("a", Batch().sequence(2));
   watched_ = "run";
   ingest::Run::Reply reply;
-  EXPECT_TRUE(run().ask("a", &reply).ok());
+  EXPECT_TRUE(run().ask(stream("a"), &reply).ok());
   EXPECT_TRUE(reply.send);
   EXPECT_TRUE(reply.watched);
   EXPECT_EQ(reply.durable, 1u);
@@ -116,8 +116,9 @@ TEST_F(RunTableTest, ShutdownCommitsAllRunsBeforeItClosesTheFirst) {
   for (const char* id : {"one", "two"}) {
     const auto run = table.find_or_add({.id = id});
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run->attach({.id = id}, "a", 0, &reply).ok());
-    EXPECT_TRUE(run->apply("a", Batch().begin().sequence(1), &reply).ok());
+    ingest::Run::Stream stream{.relay = "a"};
+    EXPECT_TRUE(run->attach({.id = id}, &stream, 0, &reply).ok());
+    EXPECT_TRUE(run->apply(stream, Batch().begin().sequence(1), &reply).ok());
   }
   sink_->commits = 0;
   table.shutdown();
@@ -181,7 +182,7 @@ TEST_F(RunTableTest, WhatARelayNeverSawIsToldToTheFile) {
   add(v1::MISSING_REASON_PROCESS_UNRECORDED, "", "process 8 is not recorded");
   add(99, "", "of a newer relay");
   ingest::Run::Reply reply;
-  ASSERT_TRUE(run().goodbye("a", message, &reply).ok());
+  ASSERT_TRUE(run().goodbye(stream("a"), message, &reply).ok());
   using enum store::IncompleteReason;
   EXPECT_THAT(sink_->missing,
               testing::ElementsAre(store::Incomplete{kRunDirectoryLost, "", "the folder is gone"},
@@ -204,7 +205,7 @@ TEST_F(RunTableTest, ABatchAfterAGapIsNotAcknowledged) {
   EXPECT_EQ(reply.out_of_order, kFourWasDue);
   EXPECT_FALSE(reply.send);
   EXPECT_EQ(sink_->definitions, 0);
-  EXPECT_EQ(attach("a").durable, 0u);
+  EXPECT_EQ(attach("a").durable, 3u);
   EXPECT_EQ(apply("a", Batch().sequence(4).flush()).durable, 4u);
   EXPECT_EQ(apply("a", Batch().sequence(5).flush()).durable, 5u);
   goodbye("a", 6);
@@ -214,7 +215,7 @@ TEST_F(RunTableTest, ABatchAfterAGapIsNotAcknowledged) {
 TEST_F(RunTableTest, AGapThatStaysIsToldToTheFile) {
   attach("a");
   apply("a", Batch().begin().sequence(1));
-  run().detach("a", {});
+  run().detach(stream("a"), {});
   attach("b");
   goodbye("b", 2);
   goodbye("b", 1);
@@ -347,13 +348,13 @@ TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {
   const ingest::Run::Clock::time_point start{};
   attach("killed");
   apply("killed", Batch().begin().sequence(1));
-  run().detach("killed", start);
+  run().detach(stream("killed"), start);
   attach("b");
   sink_->commits = 0;
   table_.close_abandoned(start + minutes(9), minutes(2));
   EXPECT_THAT(closings_, SizeIs(0)) << "the other one is still there";
   goodbye("b", 1);
-  run().detach("b", start + minutes(9));
+  run().detach(stream("b"), start + minutes(9));
   EXPECT_THAT(closings_, SizeIs(0)) << "it may come back";
   table_.close_abandoned(start + minutes(1), minutes(2));
   EXPECT_THAT(closings_, SizeIs(0));

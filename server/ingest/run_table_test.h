@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ class RunTableTest : public testing::Test {
             .events_wanted = [this](const std::string&) { return wanted_; }};
   }
   ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
+  // The relay's last one.
+  ingest::Run::Stream& stream(const std::string& relay) {
+    return streams_.try_emplace(relay, ingest::Run::Stream{.relay = relay}).first->second;
+  }
   ingest::Run::Reply attach(const std::string& relay, std::optional<std::uint64_t> acknowledged = 0) {
     ingest::Run::Reply reply;
     EXPECT_TRUE(attached(relay, acknowledged, &reply).ok());
@@ -38,11 +43,11 @@ class RunTableTest : public testing::Test {
   }
   absl::Status attached(const std::string& relay, std::optional<std::uint64_t> acknowledged,
                         ingest::Run::Reply* reply) {
-    return run().attach({.id = "run"}, relay, acknowledged, reply);
+    return run().attach({.id = "run"}, &stream(relay), acknowledged, reply);
   }
   ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().apply(relay, batch, &reply).ok());
+    EXPECT_TRUE(run().apply(stream(relay), batch, &reply).ok());
     return reply;
   }
   ingest::Run::Reply goodbye(const std::string& relay, std::uint64_t sequence, int exit_status = 0) {
@@ -50,7 +55,7 @@ class RunTableTest : public testing::Test {
     goodbye.set_sequence(sequence);
     goodbye.set_exit_code(exit_status);
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run().goodbye(relay, goodbye, &reply).ok());
+    EXPECT_TRUE(run().goodbye(stream(relay), goodbye, &reply).ok());
     return reply;
   }
 
@@ -61,6 +66,7 @@ class RunTableTest : public testing::Test {
   std::string watched_;  // run
   EventsWanted wanted_;
   std::vector<std::string> let_in_;  // "SENDER by TOKEN"
+  std::map<std::string, ingest::Run::Stream> streams_;
   RunTable table_{keeper()};
 };
 

@@ -16,7 +16,7 @@ class RunTroubleTest : public RunTableTest {
     sink_->next_commit = absl::ResourceExhaustedError("the disk is full");
     sink_->earlier_life_of_run = std::move(file);
     ingest::Run::Reply reply;
-    absl::Status status = run().apply(relay, batch, &reply);
+    absl::Status status = run().apply(stream(relay), batch, &reply);
     EXPECT_FALSE(reply.send);
     sink_->next_commit = absl::OkStatus();
     return status;
@@ -49,10 +49,10 @@ TEST_F(RunTroubleTest, WhatARelaySendsInAnOlderStreamDoesNotFollowOnTheFile) {
   apply("b", Batch().begin().sequence(1));
   EXPECT_FALSE(meet_full_disk("a", Batch("host/2/2/0").begin(2).sequence(1).flush()).ok());
   ingest::Run::Reply reply;
-  EXPECT_TRUE(absl::IsUnavailable(run().apply("b", Batch().sequence(2).flush(), &reply)));
+  EXPECT_TRUE(absl::IsUnavailable(run().apply(stream("b"), Batch().sequence(2).flush(), &reply)));
   v1::Goodbye message;
   message.set_sequence(2);
-  EXPECT_TRUE(absl::IsUnavailable(run().goodbye("b", message, &reply)));
+  EXPECT_TRUE(absl::IsUnavailable(run().goodbye(stream("b"), message, &reply)));
   EXPECT_EQ(reply.out_of_order, "") << "it would be refused for good";
   attach("b");
   EXPECT_EQ(apply("b", Batch().begin().sequence(1).flush()).durable, 1u);
@@ -65,7 +65,7 @@ TEST_F(RunTroubleTest, AGoodbyeThatWasNotKeptIsSaidAgain) {
   message.set_sequence(1);
   message.set_exit_code(3);
   ingest::Run::Reply reply;
-  EXPECT_FALSE(run().goodbye("a", message, &reply).ok());
+  EXPECT_FALSE(run().goodbye(stream("a"), message, &reply).ok());
   EXPECT_THAT(closings_, IsEmpty());
   sink_->next_commit = absl::OkStatus();
   attach("a");
@@ -78,7 +78,7 @@ TEST_F(RunTroubleTest, ARunWhoseRelaysStayAwayIsClosedWhenTheTroubleHasPassed) {
   attach("a");
   EXPECT_FALSE(meet_full_disk("a", Batch().begin().sequence(1).flush(), known(0)).ok());
   const auto now = ingest::Run::Clock::now();
-  run().detach("a", now);
+  run().detach(stream("a"), now);
   can_open_ = absl::ResourceExhaustedError("the disk is full");
   table_.close_abandoned(now + std::chrono::minutes(3), std::chrono::minutes(2));
   EXPECT_THAT(closings_, IsEmpty());

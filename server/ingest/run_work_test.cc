@@ -21,7 +21,7 @@ class RunWorkTest : public RunTableTest {
   absl::Status apply_of(bool gone, const v1::Batch& batch) {
     ingest::Run::Reply reply;
     const auto held = table_.find_or_add({.id = "run"});  // as each stream does
-    return held->apply("a", batch, &reply, [this, gone] { return ended_ = look_ends(), gone; });
+    return held->apply(stream("a"), batch, &reply, [this, gone] { return ended_ = look_ends(), gone; });
   }
 
   bool ended_ = false;
@@ -30,7 +30,7 @@ class RunWorkTest : public RunTableTest {
 
 TEST_F(RunWorkTest, TheLookAtAllRunsWaitsForNoneThatIsWorkedFor) {
   attach("a");
-  run().detach("a", ingest::Run::Clock::now());
+  run().detach(stream("a"), ingest::Run::Clock::now());
   EXPECT_TRUE(apply_of(false, Batch().begin().sequence(1)).ok());
   EXPECT_TRUE(ended_);
   EXPECT_THAT(closings_, IsEmpty()) << "it was not abandoned";
