@@ -69,6 +69,16 @@ def kill_recorder(world):
 
 
 @kind(short=False)
+def kill_recorder_and_recover(world):
+    """And that as often as somebody tries again, while the job runs and when it has ended."""
+    job = world.chance.choice(world.jobs)
+    job.kill_recorder()
+    job.recorder.wait()
+    world.kill_recover()
+    world.unhealed.append(world.kill_recover)
+
+
+@kind(short=False)
 def stop_collector_for_a_while(world):
     world.collector.server.send_signal(signal.SIGSTOP)
     time.sleep(world.chance.uniform(0.1, 1))

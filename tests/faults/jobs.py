@@ -74,7 +74,8 @@ def without_python(folder):
 
 class ReplayedJob(Job):
     def __init__(self, world, name, casts, per_second, exit_status):
-        self.progress, self.casts = world.folder / f"{name}.progress", casts
+        # castscope takes a process for one of the run by the agent that it has mapped: this file is in its place.
+        self.progress, self.casts = world.folder / f"castscope_agent-{name}.progress", casts
         self.environment = {"PATH": f"{without_python(world.folder)}:{os.environ['PATH']}"}
         super().__init__(world, name, self.progress,
                          [*world.under_replayed, str(REPLAYED), str(self.progress), str(casts), str(per_second),

@@ -162,6 +162,17 @@ class World:
         assert done.returncode == 0, (f"recover {words} ended with {done.returncode}: {done.stderr}; "
                                       f"{self.collector.log}")
 
+    def kill_recover(self):
+        for directory in self.directories():
+            for _ in range(self.chance.randint(1, 3)):
+                recovering = subprocess.Popen([*self.around_jobs, str(runs.CASTSCOPE), "recover", directory],
+                                              cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    recovering.wait(self.chance.uniform(0, 0.2))
+                recovering.kill()
+                recovering.wait()
+
     def directories(self):
         """Run directories of jobs of this world whose recorder was killed."""
         return [str(path) for job in self.jobs if job.recorder_killed for path in job.run_directories()]

@@ -25,15 +25,15 @@ class FuzzedCollector {
     absl::Status status;
     if (message.has_hello()) return greet(message.hello());
     if (run_ == nullptr) return;
-    if (message.has_batch()) status = run_->apply(relay_, message.batch(), &reply);
-    if (message.has_goodbye()) status = run_->goodbye(relay_, message.goodbye(), &reply);
-    if (message.has_ask()) status = run_->ask(relay_, &reply);
+    if (message.has_batch()) status = run_->apply(stream_, message.batch(), &reply);
+    if (message.has_goodbye()) status = run_->goodbye(stream_, message.goodbye(), &reply);
+    if (message.has_ask()) status = run_->ask(stream_, &reply);
     CASTSCOPE_PROMISE(status.ok(), "a run whose sink takes everything can be kept");
     check(reply);
     if (!reply.out_of_order.empty()) leave();
   }
   void leave() {
-    if (run_ != nullptr) run_->detach(relay_, ingest::Run::Clock::now());
+    if (run_ != nullptr) run_->detach(stream_, ingest::Run::Clock::now());
     run_ = nullptr;
   }
 
@@ -46,8 +46,8 @@ class FuzzedCollector {
     check(*opening);
     ingest::Run::Reply reply;
     run_ = runs_.find_or_add(*opening);
-    relay_ = hello.relay();
-    const absl::Status attached = run_->attach(*opening, relay_, hello.acknowledged(), &reply);
+    stream_ = {.relay = hello.relay()};
+    const absl::Status attached = run_->attach(*opening, &stream_, hello.acknowledged(), &reply);
     check(reply);
     if (!attached.ok() || !reply.out_of_order.empty()) leave();
   }
@@ -72,7 +72,7 @@ class FuzzedCollector {
   std::map<std::string, std::shared_ptr<CheckingSink>> sinks_;
   ingest::RunTable runs_;
   std::shared_ptr<ingest::Run> run_;
-  std::string relay_;
+  ingest::Run::Stream stream_;
 };
 
 }  // namespace

@@ -99,17 +99,18 @@ class RelayedJob {
   void send() {
     ingest::Run& run = viewed_.run();
     ingest::Run::Reply reply;
-    EXPECT_TRUE(run.attach({.id = "run"}, name_, 0, &reply).ok());
+    ingest::Run::Stream stream{.relay = name_};
+    EXPECT_TRUE(run.attach({.id = "run"}, &stream, 0, &reply).ok());
     while (const relay::Outbox::Message message = outbox_.next()) {
       reply = {};
-      if (message->has_batch()) EXPECT_TRUE(run.apply(name_, message->batch(), &reply).ok());
-      if (message->has_ask()) EXPECT_TRUE(run.ask(name_, &reply).ok());
+      if (message->has_batch()) EXPECT_TRUE(run.apply(stream, message->batch(), &reply).ok());
+      if (message->has_ask()) EXPECT_TRUE(run.ask(stream, &reply).ok());
       EXPECT_EQ(reply.out_of_order, "");
       v1::Ack ack;
       ack.set_sequence(reply.durable);
       if (reply.send) EXPECT_TRUE(outbox_.acknowledge(ack));
     }
-    run.detach(name_, ingest::Run::Clock::now());
+    run.detach(stream, ingest::Run::Clock::now());
   }
 
   ViewedRun& viewed_;
