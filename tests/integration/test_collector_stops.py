@@ -64,15 +64,17 @@ def test_what_cannot_be_closed_in_time_is_left_to_the_next_collector(wire, casts
 def test_a_log_that_nobody_reads_stops_no_run(wire, castscope):
     """A pipe has room for 64 kB, and each run writes some lines: the next run had to wait for a reader."""
     collector = Collector(castscope)
-    for number in range(400):
-        process = wire.Process(wire.Client(collector.address, f"run-{number}", command=["x" * 200]), pid=1)
+    runs = [f"{number:0>120}" for number in range(100)]
+    for run in runs:
+        process = wire.Process(wire.Client(collector.address, run, command=["x" * 200]), pid=1)
         process.batch(end=exited(wire))
         process.client.goodbye(exit_code=0)
         process.client.close()
-    assert len(list(collector.folder.glob("*.json"))) == 400
-    assert collector.read_log_until("run run-0 begins in")
+    assert len(list(collector.folder.glob("*.json"))) == len(runs)
+    assert collector.read_log_until(f"run {runs[0]} begins in")
     collector.stop()
     assert "stopping" in collector.log
+    assert len(collector.log) > 65_536, "the pipe was never full"
 
 
 def test_a_second_signal_ends_it_at_once(wire, collector):

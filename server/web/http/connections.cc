@@ -19,7 +19,8 @@ int Connections::served() const {
 }
 
 // Its thread notices at once: it waits for this socket.
-bool Connections::make_room(Clock::time_point now) {
+bool Connections::make_room() {
+  const auto now = Clock::now();
   const auto rank = [&](const auto& one) { return std::make_tuple(one.second.state, one.second.since); };
   auto found = living_.end();
   for (auto one = living_.begin(); one != living_.end(); ++one) {
@@ -34,14 +35,14 @@ bool Connections::make_room(Clock::time_point now) {
   return true;
 }
 
-Connections::Entry Connections::enter(int socket, Clock::time_point now) {
+Connections::Entry Connections::enter(int socket) {
   std::unique_lock lock(mutex_);
   const auto fits = [&] { return static_cast<int>(living_.size()) < limits_.connections + kRefusedAtOnce; };
-  const bool refused = served() >= limits_.connections && !make_room(now);
+  const bool refused = served() >= limits_.connections && !make_room();
   // Those that were told to end need a moment for it.
   if (!refused) changed_.wait_for(lock, std::chrono::milliseconds(100), [&] { return stopping_ || fits(); });
   if (stopping_ || !fits()) return Entry::kClosed;
-  living_[socket] = {.state = State::kNew, .since = now, .refused = refused};
+  living_[socket] = {.state = State::kNew, .since = Clock::now(), .refused = refused};
   return refused ? Entry::kRefused : Entry::kServed;
 }
 

@@ -23,7 +23,7 @@ class Connections {
 
   enum class Entry { kServed, kRefused, kClosed };
   // Takes a connection in, or says why not: kRefused has a moment to be told so, and kClosed is to be closed unheard.
-  Entry enter(int socket, Clock::time_point now = Clock::now());
+  Entry enter(int socket);
   // What a connection does from now on. Returns false when it was told to end.
   bool awaits_request(int socket) { return goes_on(socket, State::kIdle); }
   bool handles(int socket) { return goes_on(socket, State::kAtWork); }
@@ -46,7 +46,7 @@ class Connections {
   };
   bool goes_on(int socket, State state);
   int served() const;
-  bool make_room(Clock::time_point now);
+  bool make_room();
 
   const HttpLimits limits_;
   mutable std::mutex mutex_;
