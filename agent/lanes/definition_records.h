@@ -251,7 +251,7 @@ struct ThreadDefinition {
 //   "-"
 //                  while it has it. Told again when it is over: of several with the same FROM the last one counts.
 //   "gpu_math"     "allow_tf32=0 …": settings that decide what matrix products compute in
-// server/ingest/attribute_names.cc has the names that older agents say instead.
+// server/ingest/validation/attribute_names.cc has the names that older agents say instead.
 struct AttributeDefinition {
   std::uint32_t key;    // string
   std::uint32_t value;  // string

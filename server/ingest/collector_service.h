@@ -18,8 +18,8 @@
 #include "server/ingest/listening/call_deadlines.h"
 #include "server/ingest/listening/options.h"
 #include "server/ingest/listening/places.h"
-#include "server/ingest/run_keeper.h"
-#include "server/ingest/run_table.h"
+#include "server/ingest/run/run_keeper.h"
+#include "server/ingest/run/run_table.h"
 
 namespace castscope::ingest {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/ingest/listening/options.h"
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 
 namespace grpc {
 class Channel;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "proto/event_block.h"
-#include "server/ingest/bounds.h"
 #include "server/ingest/testing/recording_sink.h"
+#include "server/ingest/validation/bounds.h"
 #include "server/utf8/utf8.h"
 #include "tests/fuzz/fuzzer.h"
 

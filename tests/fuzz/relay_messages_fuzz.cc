@@ -5,7 +5,7 @@
 #include <string>
 
 #include "proto/castscope/v1/castscope.pb.h"
-#include "server/ingest/run_table.h"
+#include "server/ingest/run/run_table.h"
 #include "server/utf8/utf8.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/checking_sink.h"

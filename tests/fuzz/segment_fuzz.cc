@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "server/ingest/validator.h"
+#include "server/ingest/validation/validator.h"
 #include "server/relay/segment_source.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/checking_sink.h"

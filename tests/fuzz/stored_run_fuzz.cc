@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "server/ingest/validator.h"
+#include "server/ingest/validation/validator.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/write/run_store.h"
 #include "tests/fuzz/bytes.h"

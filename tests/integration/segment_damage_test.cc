@@ -10,7 +10,7 @@
 #include "agent/lanes/segment_reader.h"
 #include "agent/lanes/segment_writer.h"
 #include "server/ingest/testing/recording_sink.h"
-#include "server/ingest/validator.h"
+#include "server/ingest/validation/validator.h"
 #include "server/relay/segment_source.h"
 #include "tests/integration/wire_job.h"
 

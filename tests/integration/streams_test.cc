@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/ingest/run_table.h"
+#include "server/ingest/run/run_table.h"
 #include "server/judging/run_judge.h"
 #include "server/relay/drainer.h"
 #include "server/relay/outbox.h"

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "server/cli/recording/output_name.h"
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 
 namespace castscope::cli {
 

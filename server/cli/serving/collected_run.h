@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 #include "server/store/write/run_store.h"
 
 namespace castscope::cli {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 #include "server/store/run/run_data.h"
 
 namespace castscope::cli {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/admission/tokens.h"
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 
 namespace castscope::cli {
 

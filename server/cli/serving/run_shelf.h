@@ -19,7 +19,7 @@
 #include "server/cli/serving/quota_keeper.h"
 #include "server/cli/serving/retention.h"
 #include "server/cli/serving/serve_config.h"
-#include "server/ingest/run_keeper.h"
+#include "server/ingest/run/run_keeper.h"
 #include "server/store/write/run_store.h"
 #include "server/web/runs/live_run.h"
 #include "server/web/runs/runs.h"
