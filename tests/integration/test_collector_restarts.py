@@ -46,11 +46,38 @@ def test_a_collector_that_was_killed_goes_on_and_counts_nothing_twice(wire, coll
     assert report["totals"]["beyond_sites"]["casts"] == 0
 
 
-def test_a_killed_collector_knows_what_it_acknowledged(wire, collector):
-    restarted(wire, collector, "lied")
-    assert refused(wire, lambda: wire.Client(collector.address, "lied", relay="r", acknowledged=50).receive()) == (
-        "FAILED_PRECONDITION", "relay r says that message 50 was acknowledged to it, and the last one that was is 3")
-    assert "message 50 was acknowledged" in collector.report("lied")["run"]["notices"][0]
+def test_a_run_goes_on_in_an_older_copy_of_its_file(wire, collector):
+    """A backup that was put back, or a disk that lost what came last in a power cut: counts are told anew, and are
+    exact; single events are missing, and the report says so."""
+    process = restarted(wire, collector, "restored")
+    copy = {file: file.read_bytes() for file in collector.folder.glob("restored.castscope*")}
+    come_back(wire, collector, process, "restored")
+    process.numbers.clear()
+    train(wire, process)
+    process.client.close()
+    collector.server.kill()
+    collector.server.communicate()
+    for file in collector.folder.glob("restored.castscope*"):
+        file.unlink()
+    for file, content in copy.items():
+        file.write_bytes(content)
+    collector.start()
+
+    client = process.client = wire.Client(collector.address, "restored", relay="r", acknowledged=6)
+    client.sequence = client.acknowledged = client.receive().ack.sequence
+    assert client.sequence == 6
+    process.begin = wire.pb.ProcessBegin(host="client-host", pid=1, parent_pid=1, start_ticks=1)
+    process.numbers.clear()
+    define_code(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye(exit_code=0)
+    client.close()
+    report = collector.report("restored")
+    assert (report["totals"]["casts"], report["totals"]["cache_hits"]) == (12, 6)
+    sentences = [one["sentence"] for one in report["run"]["missing"]]
+    assert sentences[0] == ("messages 4 to 6 of relay r were acknowledged, and this file has lost them, or is an older "
+                            "copy: single events that they told are not in it")
+    assert not report["run"]["complete"] and len(sentences) == 2, sentences
 
 
 def test_a_run_that_had_ended_is_the_same_after_the_collector_was_killed(wire, collector):

@@ -76,13 +76,14 @@ absl::Status Run::let_in(const RunOpening& opening, Stream* stream, std::optiona
   if (!had_ended) {
     if (absl::Status status = note_relay(id, &relay); !status.ok()) return status;
   }
-  if (acknowledged && !std::exchange(relay.numbered, true)) {
-    if (absl::Status status = believe(id, *acknowledged, &relay); !status.ok()) return status;
-  }
   // The relay may be another life of the one that sent this: it does not send it again, and numbers its own from here.
   if (relay.applied != relay.durable)
     if (absl::Status status = commit(); !status.ok()) return status;
-  if (acknowledged && *acknowledged > relay.durable) {
+  const bool claims_more = acknowledged && *acknowledged > relay.durable;
+  if (claims_more && !relay.done())
+    if (absl::Status status = believe(id, *acknowledged, &relay); !status.ok()) return status;
+  relay.numbered |= acknowledged.has_value();
+  if (claims_more && relay.done()) {
     reply->out_of_order = absl::StrCat("relay ", id, " says that message ", *acknowledged,
                                        " was acknowledged to it, and the last one that was is ", relay.durable);
     tell_refused(reply->out_of_order);
@@ -108,13 +109,18 @@ absl::Status Run::note_relay(const std::string& id, Relay* relay) {
   return status;
 }
 
-// Neither this collector nor the file knows the relay. If messages of it were acknowledged, they went elsewhere: the
-// relay is believed, and the file says what is not in it.
+// Messages were acknowledged that this file does not have. They went elsewhere where it does not know the relay at all;
+// else it is an older copy of what it was, or a power cut took its end. The relay has them no more, so that the file
+// says what is missing, and the relay goes on.
 absl::Status Run::believe(const std::string& id, std::uint64_t acknowledged, Relay* relay) {
-  relay->applied = relay->durable = acknowledged;
-  if (acknowledged == 0) return absl::OkStatus();
-  const std::string sentence = absl::StrCat("messages 1 to ", acknowledged, " of relay ", id,
-                                            " were acknowledged before this file began: what they told is not in it");
+  const std::string which = absl::StrCat("messages ", relay->durable + 1, " to ", acknowledged, " of relay ", id);
+  const std::string sentence =
+      relay->durable == 0
+          ? absl::StrCat(which, " were acknowledged before this file began: what they told is not in it")
+          : absl::StrCat(which,
+                         " were acknowledged, and this file has lost them, or is an older copy: single events that ",
+                         "they told are not in it");
+  relay->applied = acknowledged;
   absl::Status status = note_missing(sentence);
   return status.ok() ? commit() : status;
 }
