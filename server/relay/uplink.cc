@@ -12,6 +12,8 @@ namespace castscope::relay {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
+// Nothing wakes a thread that waits for a channel when the relay stops.
+constexpr std::chrono::milliseconds kLongestWithoutALook{50};
 // A token that was refused may be put back. A collector answers wrong ones slowly, and has other things to do.
 constexpr std::chrono::seconds kBetweenTriesOfOneToken{10};
 // A long way takes what it takes: where a collector acknowledged nothing in time, it gets twice the time.
@@ -165,6 +167,18 @@ void Uplink::nap(std::chrono::milliseconds time) {
   changed_.wait_for(lock, time, [this] { return stopping_; });
 }
 
+// gRPC takes a connection for established when some thread waits for the channel, and else at its next timer, seconds
+// later.
+void Uplink::nap_or_connect(std::chrono::milliseconds time) {
+  grpc_connectivity_state state = channel_->GetState(true);
+  if (state == GRPC_CHANNEL_READY) return nap(time);  // the collector is there, and wants to be left alone for a while
+  const auto end = std::chrono::system_clock::now() + time;
+  while (!stopping() && state != GRPC_CHANNEL_READY && std::chrono::system_clock::now() < end) {
+    channel_->WaitForStateChange(state, std::min(end, std::chrono::system_clock::now() + kLongestWithoutALook));
+    state = channel_->GetState(true);
+  }
+}
+
 void Uplink::run() {
   std::chrono::milliseconds pause = kShortestPause;
   for (bool first = true; !stopping();) {
@@ -178,7 +192,7 @@ void Uplink::run() {
     pause = outbox_->acknowledged() > before ? kShortestPause : std::min(pause * 2, kLongestPause);
     if (was_ended_here()) pause = kLongestPause;
     first = first && !stood;
-    nap(pause);
+    nap_or_connect(pause);
   }
 }
 

@@ -53,6 +53,8 @@ class Uplink {
   bool stopping() const;
   bool was_ended_here() const;
   void nap(std::chrono::milliseconds time);
+  // A nap that ends when the connection stands again.
+  void nap_or_connect(std::chrono::milliseconds time);
   // Serves one connection from hello to its end; returns what to say about it, and whether it was ever established.
   std::string connect_once(bool first, bool* stood);
   bool greet(Stream& stream, std::string* why);

@@ -16,9 +16,9 @@ WAIT_S = 60
 class Collector:
     """A `castscope serve` that keeps its runs in the folder `collected`. It is started by the command `under`."""
 
-    def __init__(self, castscope, socket="socket", under=(), options=()):
+    def __init__(self, castscope, socket="socket", under=(), options=(), address=None):
         self.castscope, self.folder = castscope, castscope.folder / "collected"
-        self.address, self.under, self.options = f"unix:{castscope.folder}/{socket}", under, options
+        self.address, self.under, self.options = address or f"unix:{castscope.folder}/{socket}", under, options
         self.start()
 
     def start(self):

@@ -3,9 +3,13 @@ lost or counted twice."""
 
 import functools
 import json
+import socket
+import subprocess
+import time
 
 import pytest
-from collectors import define_code, exited, refused, train
+from collectors import WAIT_S, Collector, define_code, exited, refused, train
+from program import clean_environment
 
 
 def restarted(wire, collector, run):
@@ -24,6 +28,38 @@ def come_back(wire, collector, process, run, **hello):
     """The relay of a process opens a stream again: three messages were acknowledged to it."""
     client = process.client = wire.Client(collector.address, run, relay="r", acknowledged=3, **hello)
     client.sequence = client.acknowledged = 3
+
+
+def test_a_relay_finds_its_collector_again_by_itself(castscope):
+    """gRPC looks at idle connections by a timer, each five seconds. It is switched off here: jobs may end sooner."""
+    collector = Collector(castscope, under=["env", "CASTSCOPE_TOKEN=of the test"], address="127.0.0.1:0")
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    environment = clean_environment(CASTSCOPE_TOKEN="of the test", GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS="0")
+    with subprocess.Popen([castscope.program, "run", "--collector", collector.address, "-o", "back", "--", job, "progress",
+                           "1000000", "1000", "0"], cwd=castscope.folder, env=environment, stderr=subprocess.PIPE,
+                          text=True) as recorder:
+        try:
+            wait_for_casts(castscope, collector, 1)
+            collector.server.kill()
+            collector.server.communicate(timeout=WAIT_S)
+            with socket.create_server(("127.0.0.1", int(collector.address.split(":")[1]))) as closed:
+                for _ in range(2):  # the relay tries, and finds nobody
+                    closed.accept()[0].close()
+            collector.start()
+            wait_for_casts(castscope, collector, 1 + wait_for_casts(castscope, collector, 1))
+        finally:
+            recorder.terminate()
+            recorder.communicate(timeout=WAIT_S)
+    assert collector.report("back")["totals"]["casts"] > 1
+
+
+def wait_for_casts(castscope, collector, at_least):
+    file, end, casts = collector.folder / "back.castscope", time.monotonic() + WAIT_S, 0
+    while casts < at_least:
+        assert time.monotonic() < end, f"{casts} casts of {at_least}"
+        told = castscope("report", file) if file.exists() else None
+        casts = json.loads(told.stdout)["totals"]["casts"] if told and told.returncode == 0 else 0
+    return casts
 
 
 @pytest.mark.parametrize("tells_again", [True, False])
