@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from collectors import WAIT_S, Collector, define_code, exited, refused, train
+from collectors import WAIT_S, Collector, certificate_for_loopback, define_code, exited, refused, train
 from program import clean_environment
 
 
@@ -30,13 +30,17 @@ def come_back(wire, collector, process, run, **hello):
     client.sequence = client.acknowledged = 3
 
 
-def test_a_relay_finds_its_collector_again_by_itself(castscope):
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_relay_finds_its_collector_again_by_itself(castscope, tls):
     """gRPC looks at idle connections by a timer, each five seconds. It is switched off here: jobs may end sooner."""
-    collector = Collector(castscope, under=["env", "CASTSCOPE_TOKEN=of the test"], address="127.0.0.1:0")
+    certificate_for_loopback(castscope.folder)
+    collector = Collector(castscope, under=["env", "CASTSCOPE_TOKEN=of the test"], address="127.0.0.1:0",
+                          options=["--cert", "cert.pem", "--key", "key.pem"] if tls else [])
+    through = ["--ca", "cert.pem"] if tls else []
     job = castscope.program.parent / "tests/faults/replayed_job"
     environment = clean_environment(CASTSCOPE_TOKEN="of the test", GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS="0")
-    with subprocess.Popen([castscope.program, "run", "--collector", collector.address, "-o", "back", "--", job, "progress",
-                           "1000000", "1000", "0"], cwd=castscope.folder, env=environment, stderr=subprocess.PIPE,
+    with subprocess.Popen([castscope.program, "run", "--collector", collector.address, *through, "-o", "back", "--", job,
+                           "progress", "1000000", "1000", "0"], cwd=castscope.folder, env=environment, stderr=subprocess.PIPE,
                           text=True) as recorder:
         try:
             wait_for_casts(castscope, collector, 1)
