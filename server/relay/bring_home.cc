@@ -15,6 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+constexpr milliseconds kBetweenQuestions{200};
+
 std::uint64_t sequence_of(const v1::RelayMessage& message) {
   return message.has_goodbye() ? message.goodbye().sequence() : message.batch().sequence();
 }
@@ -45,7 +47,8 @@ absl::StatusOr<Waiting> look_into(const std::string& path) {
                  .begin_realtime_ns = contents.hello.start_epoch_ns(),
                  .bytes = (*spool)->bytes(),
                  .destination = contents.destination,
-                 .damage = contents.damage};
+                 .damage = contents.damage,
+                 .rest = contents.rest};
 }
 
 absl::Status bring_home(const std::string& path, const BringHomeOptions& options) {
@@ -71,11 +74,14 @@ absl::Status bring_home(const std::string& path, const BringHomeOptions& options
   uplink.start();
   bool delivered = false;
   std::uint64_t left = outbox->bytes();
+  Clock::time_point next_question = Clock::now() + kBetweenQuestions;
   const auto last_taken = options.last_taken != nullptr ? options.last_taken : std::make_shared<LastTaken>();
   const Clock::time_point begin = Clock::now();
   while (!delivered && !uplink.shut_out() && Clock::now() - std::max(begin, last_taken->load()) < options.patience &&
          !(options.stopped && options.stopped())) {
     if (outbox->introductions_wanted()) outbox->introduce(introductions);
+    // A file that was cut short may end with a message that nobody has to answer.
+    if (Clock::now() >= next_question) outbox->ask(), next_question = Clock::now() + kBetweenQuestions;
     delivered = outbox->wait_until_empty(Clock::now() + milliseconds(20));
     if (std::exchange(left, outbox->bytes()) != left) *last_taken = Clock::now();
   }

@@ -25,6 +25,7 @@ struct Waiting {
   std::uint64_t bytes = 0;
   Destination destination;
   std::string damage;  // a sentence where a part of it cannot be read
+  std::string rest;    // the file in which bring_home() leaves that part; "" = nothing of it is left
 };
 absl::StatusOr<Waiting> look_into(const std::string& path);
 
@@ -39,7 +40,7 @@ struct BringHomeOptions {
   std::shared_ptr<LastTaken> last_taken = {};  // null: there are no others
   std::function<bool()> stopped = {};          // asked several times a second; empty = never
 };
-// Removes the file when the collector has all of it. The error says why it is still there.
+// Removes the file when the collector has all of it that can be read. The error says why it is still there.
 absl::Status bring_home(const std::string& path, const BringHomeOptions& options);
 
 }  // namespace castscope::relay

@@ -98,6 +98,7 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
   watched.file = file;
   const lanes::SegmentReader& open = watched.source->reader();
   watched.end_watch = std::make_unique<EndWatch>(open.pid(), open.start_ticks());
+  if (!is_alive(open.pid(), open.start_ticks())) watched.source->set_writer_gone();
 }
 
 void Drainer::wait_for_company(Clock::duration event_interval) {
@@ -185,6 +186,7 @@ void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
   SegmentSource& source = *watched.source;
   set_end(watched, still_running);
   watched.ended = !still_running;
+  if (!still_running) source.set_writer_gone();
   if (!deliver) return;
   const Clock::time_point now = Clock::now();
   for (int round = 0; !still_running || round < kMostRoundsOfRunning; ++round) {

@@ -56,6 +56,7 @@ SegmentSource::Drained SegmentSource::drain(Clock::time_point now, bool take_eve
   reader_->refresh();
   lanes_.resize(reader_->lane_count());
   if (!take_events) return result;
+  const bool is_written = !writer_has_gone_ && reader_->end_mark() == lanes::EndMark::kRunning;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     const std::size_t before = lane.waiting.size();
@@ -72,7 +73,7 @@ SegmentSource::Drained SegmentSource::drain(Clock::time_point now, bool take_eve
     result.batch_full = result.batch_full || lane.waiting.size() >= kEventsPerBlock;
     // Events that are not yet acknowledged stay in the ring, where they outlive this process; but a ring that fills up
     // faster than acknowledgements come needs its room more.
-    if (reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
+    if (is_written && reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
   }
   return result;
 }

@@ -33,6 +33,8 @@ class SegmentSource {
   };
   // `take_events` false: events stay in their rings.
   Drained drain(Clock::time_point now, bool take_events = true);
+  // Nobody needs room in the rings any more. An end mark says so, too.
+  void set_writer_gone() { writer_has_gone_ = true; }
   bool has_block(Clock::time_point now) const;  // make_batches would send events
   void wait_for_company(Clock::duration event_interval) { event_interval_ = event_interval; }
 
@@ -114,6 +116,7 @@ class SegmentSource {
   bool lost_definitions_ = false;  // a counter has none, or a number is missing or there twice
   std::uint64_t events_acknowledged_ = 0;
   ProcessEnd end_ = ProcessEnd::kRunning;
+  bool writer_has_gone_ = false;
   int known_exit_status_ = -1;
   std::uint64_t impossible_events_ = 0;
   std::string silenced_;

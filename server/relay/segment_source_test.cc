@@ -334,6 +334,21 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllNumbersAndTheNextBatchHasTheLast
   EXPECT_EQ(last.lanes_size(), 1);
 }
 
+// Whoever reads them may be killed before they are acknowledged, and be started again.
+TEST_F(SegmentSourceTest, EventsOfAProcessThatHasGoneStayInItsRingUntilTheyAreAcknowledged) {
+  const auto taken_and_kept = [this](const std::function<void()>& end) {
+    open(1024);
+    emit(new_lane(), 1024);
+    end();
+    source_->drain(now_);
+    return std::pair(source_->reader().taken(0), source_->reader().released(0));
+  };
+  EXPECT_EQ(taken_and_kept([] {}), (std::pair<std::uint64_t, std::uint64_t>(1024, 1024))) << "the process needs room";
+  EXPECT_EQ(taken_and_kept([this] { writer_->mark_end(lanes::EndMark::kExited, 1); }),
+            (std::pair<std::uint64_t, std::uint64_t>(1024, 0)));
+  EXPECT_EQ(taken_and_kept([this] { source_->set_writer_gone(); }), (std::pair<std::uint64_t, std::uint64_t>(1024, 0)));
+}
+
 TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
   open(8192);
   lanes::Lane& lane = new_lane();

@@ -142,7 +142,11 @@ absl::Status Spool::read_all(Contents* contents) {
     whole = whole && read_all_of(file_, record.data(), record.size(), at + sizeof head) &&
             checksum_of(record) == head.checksum && take(record, at + sizeof head + 1, contents);
     if (whole) continue;
-    contents->damage = absl::StrCat(path_, " is damaged or was cut short after ", at, " of its ", size_, " bytes");
+    const bool cut =
+        at + sizeof head > size_ || (head.length <= kLongestRecord && at + sizeof head + head.length > size_);
+    contents->damage =
+        absl::StrCat(path_, cut ? " was cut short" : " is damaged", " after ", at, " of its ", size_, " bytes");
+    if (!cut) contents->rest = rest_ = path_ + ".damaged";
     break;
   }
   if (contents->destination.address.empty() || contents->hello.run_id().empty())
@@ -193,6 +197,11 @@ absl::Status Spool::sync() {
   return absl::OkStatus();
 }
 
-void Spool::remove() { unlink(path_.c_str()); }
+void Spool::remove() {
+  if (rest_.empty())
+    unlink(path_.c_str());
+  else
+    std::rename(path_.c_str(), rest_.c_str());
+}
 
 }  // namespace castscope::relay

@@ -3,7 +3,8 @@
 // job (bring_home.h). One file is one relay's.
 //
 // The file: the text kSpoolBegin, then records, each `length`, `checksum` (32 bits each, little-endian, CRC-32 of what
-// follows), one byte for its kind, and its content. A record that is cut short or damaged ends the file.
+// follows), one byte for its kind, and its content. A record that is damaged ends what can be read, and so
+// does one that is cut short: whoever wrote it was killed.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ class Spool {
     v1::Hello hello;
     std::vector<v1::RelayMessage> introductions;
     std::vector<Place> messages;  // numbered, in their order
-    std::string damage;           // a sentence where the file ends before its end
+    std::string damage;           // a sentence where the file cannot be read to its end
+    std::string rest;             // the file in which remove() then leaves it; "" = there is nothing behind the damage
   };
 
   // Makes the file, for its owner alone, and writes who sends whereto. It will take `most_bytes`.
@@ -57,7 +59,7 @@ class Spool {
   std::uint64_t bytes() const { return size_; }
   // Waits until the disk has all of it.
   absl::Status sync();
-  void remove();
+  void remove();  // the file; one that holds more than could be read gets another name
   const std::string& path() const { return path_; }
 
  private:
@@ -70,6 +72,7 @@ class Spool {
   const int file_;
   const std::uint64_t most_bytes_;
   std::uint64_t size_ = 0;
+  std::string rest_;  // see Contents
 };
 
 }  // namespace castscope::relay

@@ -98,14 +98,39 @@ TEST_F(SpoolTest, DamageEndsIt) {
     put(static_cast<char>(was ^ 0x10));
     Spool::Contents contents;
     ASSERT_TRUE(Spool::open(path(), &contents).ok());
-    EXPECT_THAT(contents.damage, HasSubstr("is damaged or was cut short after")) << at;
+    EXPECT_THAT(contents.damage, testing::AnyOf(HasSubstr("is damaged after"), HasSubstr("was cut short after"))) << at;
     EXPECT_THAT(contents.messages, SizeIs(at < begin + (size - begin - 1) / 2 ? 0 : 1)) << at;
     put(was);
   }
   std::filesystem::resize_file(path(), size - 1);
   Spool::Contents contents;
-  ASSERT_TRUE(Spool::open(path(), &contents).ok());
+  const auto cut = Spool::open(path(), &contents);
+  ASSERT_TRUE(cut.ok());
   EXPECT_THAT(contents.messages, SizeIs(1));
+  EXPECT_THAT(contents.damage, HasSubstr("was cut short after"));
+  (*cut)->remove();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  EXPECT_EQ(contents.rest, "");
+}
+
+TEST_F(SpoolTest, WhatIsBehindDamageStaysWhenTheRestHasGone) {
+  std::uint64_t second = 0;
+  {
+    const auto spool = make();
+    ASSERT_TRUE(spool->add(*message("first")).ok());
+    second = spool->bytes();
+    ASSERT_TRUE(spool->add(*message("second")).ok());
+  }
+  std::fstream(path(), std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(second + 9))
+      << '?';
+  Spool::Contents contents;
+  const auto damaged = Spool::open(path(), &contents);
+  ASSERT_TRUE(damaged.ok());
+  EXPECT_THAT(contents.messages, SizeIs(1));
+  EXPECT_EQ(contents.rest, path() + ".damaged");
+  (*damaged)->remove();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  EXPECT_TRUE(std::filesystem::exists(contents.rest));
 }
 
 TEST_F(SpoolTest, WhatIsNoSpoolIsSaid) {

@@ -39,9 +39,9 @@ def test_a_relay_finds_its_collector_again_by_itself(castscope, tls):
     through = ["--ca", "cert.pem"] if tls else []
     job = castscope.program.parent / "tests/faults/replayed_job"
     environment = clean_environment(CASTSCOPE_TOKEN="of the test", GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS="0")
-    with subprocess.Popen([castscope.program, "run", "--collector", collector.address, *through, "-o", "back", "--", job,
-                           "progress", "1000000", "1000", "0"], cwd=castscope.folder, env=environment, stderr=subprocess.PIPE,
-                          text=True) as recorder:
+    command = [castscope.program, "run", "--collector", collector.address, *through, "-o", "back", "--", job, "progress",
+               "1000000", "1000", "0"]
+    with subprocess.Popen(command, cwd=castscope.folder, env=environment, stderr=subprocess.PIPE, text=True) as recorder:
         try:
             wait_for_casts(castscope, collector, 1)
             collector.server.kill()

@@ -1,6 +1,8 @@
 """What a collector did not take waits on disk, and comes home later, once."""
 
+import fcntl
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -157,3 +159,57 @@ def test_the_folder_is_made_for_its_user_alone(castscope, spool):
     folders = [spool, spool / "of", spool / "of/mine"]
     assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * 3
     assert len(list(folders[-1].glob("*.spool"))) == 1
+
+
+@pytest.fixture
+def file(castscope, spool):
+    """What a job whose collector nobody could reach left in the spool."""
+    environment = clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB")
+    castscope("run", "--collector", "unix:/nowhere/at/all", "-o", "sent", "--",
+              castscope.program.parent / "tests/faults/replayed_job", "progress", "900", "30000", "0", env=environment)
+    file, = spool.glob("*.spool")
+    return file
+
+
+def test_a_file_of_the_spool_is_sent_from_anywhere(castscope, collector, spool, file):
+    file.rename(castscope.folder / "moved")
+    done = recover(castscope, spool, "moved", "--collector", collector.address)
+    assert done.returncode == 0, done.stderr
+    assert not (castscope.folder / "moved").exists()
+    report = collector.report("sent")
+    assert report["run"]["complete"] and report["totals"]["casts"] == 900
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_cannot_be_read_of_a_file_of_the_spool_is_said(castscope, collector, spool, file, cut):
+    content = bytearray(file.read_bytes())
+    if cut:
+        del content[-3:]
+    else:
+        content[-3] ^= 1
+    file.write_bytes(content)
+    assert recover(castscope, spool, file.name, "--list").returncode == 0
+    done = recover(castscope, spool, file.name, "--collector", collector.address)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 3 and "the collector has taken what comes before" in said, done
+    assert f"{file} {'was cut short' if cut else 'is damaged'} after" in said
+    assert [left.name for left in spool.iterdir()] == ([] if cut else [f"{file.name}.damaged"])
+    assert not collector.report("sent")["run"]["complete"]
+
+
+def test_a_directory_is_recovered_by_one_at_a_time(castscope, spool):
+    recorder = subprocess.Popen([str(castscope.program), "run", "--", castscope.program.parent /
+                                 "tests/faults/replayed_job", "progress", "1", "1000", "0"], cwd=castscope.folder,
+                                env=clean_environment(), stderr=subprocess.DEVNULL, process_group=0)
+    until((castscope.folder / "progress").exists)
+    os.kill(recorder.pid, signal.SIGSTOP)
+    directory, = pathlib.Path(f"/dev/shm/castscope-{os.getuid()}").glob(f"run-*-*-{recorder.pid}")
+    recorder.kill()
+    recorder.wait()
+    held = os.open(directory, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    refused = recover(castscope, spool, directory)
+    assert refused.returncode == 3 and f"{directory} is being recovered by another castscope" in refused.stderr
+    os.close(held)
+    assert recover(castscope, spool, directory).returncode == 0
+    assert not directory.exists()

@@ -17,6 +17,7 @@
 #include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
 #include "server/cli/job/proc.h"
+#include "server/cli/leftovers/directory_lock.h"
 #include "server/cli/leftovers/leftovers.h"
 #include "server/cli/leftovers/spooled.h"
 #include "server/relay/unreadable.h"
@@ -78,22 +79,32 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
 }
 
 void say_how_it_went(const relay::Waiting& one, const absl::Status& status) {
-  if (status.ok())
-    say(absl::StrCat("the collector has taken what waited in ", one.path));
-  else
+  if (!status.ok())
     say(absl::StrCat(title(one), " is still there: ", status.message()));
+  else if (!one.damage.empty())
+    say(absl::StrCat(report::on_one_line(one.damage), ": the collector has taken what comes before",
+                     one.rest.empty() ? "" : ", and what cannot be read is in ", report::on_one_line(one.rest)));
+  else
+    say(absl::StrCat("the collector has taken what waited in ", one.path));
 }
 
-int send_spools(const std::vector<relay::Waiting>& all, const RecoverOptions& options) {
-  int status = 0;
+struct Sent {
+  bool all = true;    // no file is left
+  bool whole = true;  // each could be read to its end
+  int status() const { return all && whole ? 0 : kIncompleteData; }
+};
+
+Sent send_spools(const std::vector<relay::Waiting>& all, const RecoverOptions& options) {
+  Sent result;
   std::atomic<std::size_t> done = 0;
   const auto progress = say_while_it_lasts(
       [&] { return absl::StrCat("sending what waits: ", done.load(), " of ", all.size(), " done"); });
   send_home(all, options.collector, done, [&](const relay::Waiting& one, const absl::Status& sent) {
     say_how_it_went(one, sent);
-    if (!sent.ok()) status = kIncompleteData;
+    result.all &= sent.ok();
+    result.whole &= one.damage.empty();
   });
-  return status;
+  return result;
 }
 
 // The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
@@ -101,7 +112,8 @@ int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAdd
                       const RecoverOptions& options) {
   std::vector<relay::Waiting> of_it = waiting();
   std::erase_if(of_it, [&](const relay::Waiting& one) { return one.run_id != directory.id(); });
-  if (const int status = send_spools(of_it, options); status != 0) return status;
+  // A recorder that was killed while it wrote leaves a file that is cut short: what it lacks is still in the directory.
+  if (!send_spools(of_it, options).all) return kIncompleteData;
   run.pid = getpid(), run.pid_ticks = start_ticks(getpid());
   run.collector = collector.address;
   run.token_proof = token_proof_of(collector);
@@ -144,6 +156,9 @@ absl::Status withhold_too(Withholding withholding, RunRecord& run) {
 }
 
 int recover(const RunDirectory& directory, const RecoverOptions& options) {
+  const DirectoryLock lock(directory.path());
+  if (lock.is_taken())
+    return fail(absl::StrCat(directory.path(), " is being recovered by another castscope"), kIncompleteData);
   RunRecord run = directory.read_record().value_or(describe(directory));
   if (absl::Status status = withhold_too(options.withholding, run); !status.ok()) return fail(status, kUsage);
   CollectorAddress collector = options.collector;
@@ -249,8 +264,8 @@ RunDirectory named(const std::string& name) {
   return RunDirectory(name);
 }
 
-// A name is that of a file in the spool, or of the run whose it is, or else of a run directory.
-LeftOver all_named(const std::vector<std::string>& names) {
+// A name is that of a file in the spool or elsewhere, or of the run whose it is, or else of a run directory.
+absl::StatusOr<LeftOver> all_named(const std::vector<std::string>& names) {
   LeftOver all;
   const std::vector<relay::Waiting> spools = waiting();
   for (const std::string& name : names) {
@@ -259,6 +274,13 @@ LeftOver all_named(const std::vector<std::string>& names) {
       return one.path == name || std::filesystem::path(one.path).filename() == name;
     });
     if (all.spools.size() > before) continue;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(name, error)) {  // it was moved here, from another machine perhaps
+      absl::StatusOr<relay::Waiting> one = relay::look_into(name);
+      if (!one.ok()) return one.status();
+      all.spools.push_back(*std::move(one));
+      continue;
+    }
     RunDirectory directory = named(name);
     std::ranges::copy_if(spools, std::back_inserter(all.spools),
                          [&](const relay::Waiting& one) { return one.run_id == name && !directory.check().ok(); });
@@ -295,11 +317,13 @@ absl::Status check_all(const std::vector<RunDirectory>& directories, const Recov
 
 int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
-  const LeftOver left = options.names.empty() ? all_that(options) : all_named(options.names);
+  const absl::StatusOr<LeftOver> found = options.names.empty() ? all_that(options) : all_named(options.names);
+  if (!found.ok()) return fail(found.status(), kIncompleteData);
+  const LeftOver& left = *found;
   const std::vector<RunDirectory>& directories = left.directories;
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
   if (options.list || (options.names.empty() && !options.all)) return list(left);
-  int status = options.discard ? 0 : send_spools(left.spools, options);
+  int status = options.discard ? 0 : send_spools(left.spools, options).status();
   if (options.discard)
     for (const relay::Waiting& one : left.spools) status = std::max(status, discard(one));
   for (const RunDirectory& directory : directories) {
@@ -322,7 +346,8 @@ void add_recover(CommandLine& line) {
   auto options = std::make_shared<RecoverOptions>();
   command
       .option("RUN", options->names,
-              "The run directory of a run to recover, even if its job still runs; without it, and without --all, what "
+              "The run directory of a run to recover, even if its job still runs, or a file of the spool; without it, "
+              "and without --all, what "
               "is left over is listed")
       .given();
   command.flag("--all", options->all,

@@ -62,7 +62,8 @@ class Run {
   absl::Status apply(const Stream& stream, const v1::Batch& batch, Reply* reply,
                      const std::function<bool()>& gone = {});
   absl::Status goodbye(const Stream& stream, const v1::Goodbye& goodbye, Reply* reply);
-  absl::Status ask(const Stream& stream, Reply* reply);  // for a relay that has nothing to send
+  // For a relay that has nothing to send: what it has sent is durable before the answer.
+  absl::Status ask(const Stream& stream, Reply* reply);
   // A message of the relay was refused for what it is, whatever its number: the file says so.
   void refused(const std::string& relay, const std::string& sentence);
   // Closes the run if there is nobody to wait for: every relay is done, or has been away for `patience` (it was killed,

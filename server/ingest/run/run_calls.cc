@@ -56,7 +56,8 @@ absl::Status Run::goodbye(const Stream& stream, const v1::Goodbye& goodbye, Repl
 absl::Status Run::ask(const Stream& stream, Reply* reply) {
   return with_lock_and_memory([&] {
     Relay& relay = relays_[stream.relay];
-    const absl::Status status = still_current(relay, stream);
+    absl::Status status = still_current(relay, stream);
+    if (status.ok() && relay.applied != relay.durable) status = commit();
     return status.ok() ? answer(relay, reply) : status;
   });
 }

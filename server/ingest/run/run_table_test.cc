@@ -19,11 +19,12 @@ TEST_F(RunTableTest, EachAnswerSaysWhetherSomebodyWatches) {
   EXPECT_FALSE(apply("a", Batch().sequence(3).flush()).watched);
 }
 
-TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
+TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndWhatOthersSentIsNotCommittedForThat) {
   attach("a");
+  attach("b");
   sink_->commits = 0;
   apply("a", Batch().begin().sequence(1).flush());
-  apply("a", Batch().sequence(2));
+  apply("b", Batch().sequence(1));
   watched_ = "run";
   ingest::Run::Reply reply;
   EXPECT_TRUE(run().ask(stream("a"), &reply).ok());
@@ -31,6 +32,14 @@ TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
   EXPECT_TRUE(reply.watched);
   EXPECT_EQ(reply.durable, 1u);
   EXPECT_EQ(sink_->commits, 1);
+}
+
+TEST_F(RunTableTest, WhatARelaySentBeforeItAsksIsDurable) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  ingest::Run::Reply reply;
+  EXPECT_TRUE(run().ask(stream("a"), &reply).ok());
+  EXPECT_EQ(reply.durable, 1u);
 }
 
 TEST_F(RunTableTest, AcknowledgesOnlyWhatIsCommitted) {
