@@ -39,9 +39,10 @@ def test_a_relay_finds_its_collector_again_by_itself(castscope, tls):
     through = ["--ca", "cert.pem"] if tls else []
     job = castscope.program.parent / "tests/faults/replayed_job"
     environment = clean_environment(CASTSCOPE_TOKEN="of the test", GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS="0")
-    command = [castscope.program, "run", "--collector", collector.address, *through, "-o", "back", "--", job, "progress",
-               "1000000", "1000", "0"]
-    with subprocess.Popen(command, cwd=castscope.folder, env=environment, stderr=subprocess.PIPE, text=True) as recorder:
+    command = [castscope.program, "run", "--collector", collector.address, *through, "-o", "back", "--", job,
+               "progress", "1000000", "1000", "0"]
+    with subprocess.Popen(command, cwd=castscope.folder, env=environment,
+                          stderr=subprocess.DEVNULL) as recorder:
         try:
             wait_for_casts(castscope, collector, 1)
             collector.server.kill()
@@ -53,7 +54,7 @@ def test_a_relay_finds_its_collector_again_by_itself(castscope, tls):
             wait_for_casts(castscope, collector, 1 + wait_for_casts(castscope, collector, 1))
         finally:
             recorder.terminate()
-            recorder.communicate(timeout=WAIT_S)
+            recorder.wait(timeout=WAIT_S)
     assert collector.report("back")["totals"]["casts"] > 1
 
 

@@ -257,6 +257,7 @@ RecordingResult finish(const RunOptions& options, Recording& recording, const En
 }
 
 int run(const RunOptions& options) {
+  guard_start(options.demands_policy() ? std::vector<std::string>() : options.command, kOwnFailure);
   if (const std::string lack = what_recording_lacks(); !lack.empty()) {
     SignalForwarding signals;
     return run_unobserved(signals, options, lack);

@@ -20,8 +20,6 @@
 namespace castscope::cli {
 namespace {
 
-// Signals that a fault of our own raises, and that kill() rarely sends: last_resort.h handles them.
-constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 // The kernel sends these to the whole foreground group (or to the only process that they are meant for).
 constexpr int kStops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
@@ -108,9 +106,13 @@ SignalForwarding::SignalForwarding() {
   witness_says_ = ends[0];
 }
 
-void SignalForwarding::give_back_signal_state() const {
+void give_back_inherited_signals() {
   if (inherited_ignored_child) signal(SIGCHLD, SIG_IGN);
   if (changed_file_size) signal(SIGXFSZ, SIG_DFL);
+}
+
+void SignalForwarding::give_back_signal_state() const {
+  give_back_inherited_signals();
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

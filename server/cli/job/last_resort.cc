@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/cli/job/job.h"
+
 namespace castscope::cli {
 namespace {
 
@@ -24,6 +26,24 @@ std::atomic<const std::string*> sentence = nullptr;
 std::atomic<bool> has_broken = false;
 JobEnd job_end;
 std::atomic<bool> job_has_ended = false;
+
+// What castscope becomes while no job has been started.
+struct Start {
+  std::vector<std::string> command;
+  std::vector<char*> arguments;
+  sigset_t signals;  // as they were blocked when castscope began
+  int exit_status = 0;
+};
+std::atomic<const Start*> start = nullptr;
+
+[[noreturn]] void become_job(const Start& job) {
+  if (job.command.empty()) _exit(job.exit_status);
+  for (const int signal : kFaults) ::signal(signal, SIG_DFL);
+  give_back_inherited_signals();
+  sigprocmask(SIG_SETMASK, &job.signals, nullptr);
+  execvp(job.arguments[0], job.arguments.data());
+  _exit(errno == ENOENT ? 127 : 126);
+}
 
 [[noreturn]] void leave_as_job() {
   siginfo_t ended{};
@@ -39,16 +59,26 @@ std::atomic<bool> job_has_ended = false;
 
 void handle_fault(int signal, siginfo_t* info, void*) {
   const bool sent_to_us = info->si_code <= 0 && info->si_pid != getpid();
+  const Start* const not_started = start;
   if (sent_to_us) {
-    kill(guarded_job, signal);
-    return;
+    if (not_started == nullptr) return void(kill(guarded_job, signal));
+    ::signal(signal, SIG_DFL);
+    raise(signal);
   }
   if (!has_broken.exchange(true)) {
     const std::string* text = sentence;
     if (text != nullptr && write(STDERR_FILENO, text->data(), text->size()) < 0) {
     }
   }
+  if (not_started != nullptr) become_job(*not_started);
   leave_as_job();
+}
+
+void handle_faults() {
+  struct sigaction action {};
+  action.sa_sigaction = handle_fault;
+  action.sa_flags = SA_SIGINFO;
+  for (const int signal : kFaults) sigaction(signal, &action, nullptr);
 }
 
 bool may_open(int files) {
@@ -64,13 +94,22 @@ bool may_open(int files) {
 
 }  // namespace
 
+void guard_start(const std::vector<std::string>& command, int exit_status) {
+  auto* const job = new Start{.command = command, .arguments = {}, .signals = {}, .exit_status = exit_status};
+  for (std::string& word : job->command) job->arguments.push_back(word.data());
+  job->arguments.push_back(nullptr);
+  sigprocmask(SIG_SETMASK, nullptr, &job->signals);
+  guard_sentence(command.empty() ? "castscope itself has failed; the job was not started"
+                                 : "castscope itself has failed; the job runs unobserved");
+  start = job;
+  handle_faults();
+}
+
 void guard_job(pid_t job) {
   guarded_job = job;
+  start = nullptr;
   guard_sentence("castscope itself has failed; the job goes on unrecorded");
-  struct sigaction action {};
-  action.sa_sigaction = handle_fault;
-  action.sa_flags = SA_SIGINFO;
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);
+  handle_faults();
 }
 
 void guard_sentence(std::string what) { sentence = new std::string("castscope: " + what + "\n"); }

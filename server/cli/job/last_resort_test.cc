@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 
 namespace castscope::cli {
@@ -36,6 +37,24 @@ TEST(LastResortDeathTest, AfterTheJobItsEndCounts) {
         abort();
       },
       ExitedWithCode(5), "castscope itself has failed");
+}
+
+// An exception that nobody catches is one, too.
+TEST(LastResortDeathTest, BeforeTheJobHasStartedWeBecomeIt) {
+  EXPECT_EXIT(
+      {
+        guard_start({"sh", "-c", "trap 'exit 7' ABRT; kill -ABRT $$; exit 1"}, 125);
+        std::thread([] { throw std::runtime_error("a surprise"); }).join();
+      },
+      ExitedWithCode(7), "castscope itself has failed; the job runs unobserved");
+}
+TEST(LastResortDeathTest, AJobThatMustNotRunWithoutUsIsNotStarted) {
+  EXPECT_EXIT(
+      {
+        guard_start({}, 125);
+        raise(SIGSEGV);
+      },
+      ExitedWithCode(125), "the job was not started");
 }
 
 TEST(WhatRecordingLacks, NothingHere) { EXPECT_EQ(what_recording_lacks(), ""); }

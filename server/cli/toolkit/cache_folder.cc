@@ -100,8 +100,9 @@ std::string problem_of(const CachePlace& place, Kept kept, bool to_write) {
   if (path.find(':') != std::string::npos) return "it has a colon in its path";
   if (kept == Kept::kPreload && !fits_into_ld_preload(path)) return "it has a blank in its path";
   if (to_write) make_folders(place);
+  std::error_code error;
   if (!is_trusted(place))
-    return fs::exists(path) ? "others can write it, or a folder above it, or own it" : "you cannot write it";
+    return fs::exists(path, error) ? "others can write it, or a folder above it, or own it" : "you cannot write it";
   if (to_write && access(path.c_str(), W_OK) != 0) return "you cannot write it";
   if (kept != Kept::kPackage && is_noexec(path)) return "its file system is mounted noexec";
   return "";

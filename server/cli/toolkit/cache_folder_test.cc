@@ -61,6 +61,12 @@ TEST_F(CacheFolder, ThatOthersCanWriteIsNotTrusted) {
   EXPECT_NE(place(false), "home");
   EXPECT_EQ(place(true), "spare");
 }
+// A folder that may not be searched, or whose name is too long: nobody can say whether it exists.
+TEST_F(CacheFolder, ThatCannotBeLookedAtIsPassedOver) {
+  setenv("XDG_CACHE_HOME", (folder_ / std::string(300, 'x')).c_str(), 1);
+  EXPECT_NE(place(false), "home");
+  EXPECT_EQ(place(true), "spare");
+}
 TEST_F(CacheFolder, InAFolderThatOthersCanWriteIsNotTrusted) {
   ASSERT_EQ(place(true), "home");
   chmod((folder_ / "home").c_str(), 0777);
