@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "server/relay/options.h"
-#include "server/relay/outbox.h"
 #include "server/relay/process.h"
 #include "server/relay/roll_call.h"
 #include "server/relay/segment_source.h"
+#include "server/relay/sending/outbox.h"
 #include "server/relay/summary.h"
 
 namespace castscope::relay {

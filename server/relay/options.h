@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/redaction/redaction.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 namespace grpc {
 class Channel;

@@ -19,8 +19,8 @@
 #include "server/redaction/messages.h"
 #include "server/relay/audience.h"
 #include "server/relay/drainer.h"
-#include "server/relay/outbox.h"
-#include "server/relay/uplink.h"
+#include "server/relay/sending/outbox.h"
+#include "server/relay/sending/uplink.h"
 #include "server/utf8/utf8.h"
 
 namespace castscope::relay {

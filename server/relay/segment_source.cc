@@ -62,10 +62,7 @@ SegmentSource::Drained SegmentSource::drain(Clock::time_point now, bool take_eve
     const std::size_t before = lane.waiting.size();
     std::uint64_t first = 0;
     const std::size_t n = reader_->take(i, kEventsPerBlock - std::min(before, kEventsPerBlock), &lane.waiting, &first);
-    if (before == 0) {
-      lane.first = first;
-      lane.since = now;
-    }
+    if (before == 0) lane.first = first, lane.since = now;
     to_nanoseconds(&lane.waiting, before);
     result.events += n;
     const std::uint64_t capacity = reader_->ring_capacity(i);

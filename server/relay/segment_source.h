@@ -12,7 +12,7 @@
 #include "agent/lanes/segment_reader.h"
 #include "proto/castscope/v1/castscope.pb.h"
 #include "server/redaction/redaction.h"
-#include "server/relay/outbox.h"
+#include "server/relay/sending/outbox.h"
 #include "server/relay/summary.h"
 
 namespace castscope::relay {

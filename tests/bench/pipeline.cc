@@ -19,8 +19,8 @@
 #include <string>
 
 #include "server/ingest/server.h"
-#include "server/relay/connect.h"
 #include "server/relay/relay.h"
+#include "server/relay/sending/connect.h"
 #include "server/rules/judgement.h"
 #include "server/store/write/run_store.h"
 #include "tests/bench/synthetic_job.h"

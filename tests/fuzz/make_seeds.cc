@@ -16,7 +16,7 @@
 #include "server/ingest/testing/batch_builder.h"
 #include "server/policy/compiled.h"
 #include "server/policy/load.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 #include "server/report/forms/formats.h"
 #include "tests/fuzz/sample_file.h"
 #include "tests/fuzz/scratch.h"

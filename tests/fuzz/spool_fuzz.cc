@@ -1,11 +1,11 @@
-// A spool that a relay left behind (server/relay/spool.h): as its bytes are, or as records with any content and right
-// checksums.
+// A spool that a relay left behind (server/relay/sending/spool.h): as its bytes are, or as records with any content and
+// right checksums.
 #include <unistd.h>
 #include <zlib.h>
 
 #include <string>
 
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzzer.h"
 #include "tests/fuzz/scratch.h"

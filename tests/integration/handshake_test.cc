@@ -8,8 +8,8 @@
 #include "proto/protocol.h"
 #include "server/ingest/server.h"
 #include "server/ingest/testing/recording_sink.h"
-#include "server/relay/connect.h"
 #include "server/relay/relay.h"
+#include "server/relay/sending/connect.h"
 #include "tests/integration/one_token.h"
 #include "tests/integration/wire_job.h"
 

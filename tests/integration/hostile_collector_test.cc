@@ -12,9 +12,9 @@
 #include "proto/protocol.h"
 #include "server/ingest/server.h"
 #include "server/ingest/testing/recording_sink.h"
-#include "server/relay/bring_home.h"
-#include "server/relay/connect.h"
 #include "server/relay/relay.h"
+#include "server/relay/sending/bring_home.h"
+#include "server/relay/sending/connect.h"
 #include "tests/integration/wire_job.h"
 
 namespace castscope {

@@ -12,7 +12,7 @@
 #include "server/ingest/run/run_table.h"
 #include "server/judging/run_judge.h"
 #include "server/relay/drainer.h"
-#include "server/relay/outbox.h"
+#include "server/relay/sending/outbox.h"
 #include "server/store/read/run_reader.h"
 #include "server/web/api/routes.h"
 #include "server/web/runs/live_run.h"

@@ -5,9 +5,9 @@
 
 #include "server/ingest/server.h"
 #include "server/ingest/testing/recording_sink.h"
-#include "server/relay/connect.h"
 #include "server/relay/relay.h"
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/connect.h"
+#include "server/relay/sending/tls_probe.h"
 #include "tests/integration/certificate.h"
 #include "tests/integration/wire_job.h"
 

@@ -12,8 +12,8 @@
 
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "server/ingest/server.h"
-#include "server/relay/connect.h"
 #include "server/relay/relay.h"
+#include "server/relay/sending/connect.h"
 #include "tests/integration/certificate.h"
 #include "tests/integration/collector_process.h"
 #include "tests/integration/journal_sink.h"

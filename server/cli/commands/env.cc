@@ -16,7 +16,7 @@
 #include "server/cli/toolkit/python_probe.h"
 #include "server/policy/compiled.h"
 #include "server/policy/load.h"
-#include "server/relay/connect.h"
+#include "server/relay/sending/connect.h"
 
 namespace castscope::cli {
 namespace {

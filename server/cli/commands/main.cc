@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
-#include "server/cli/job/job.h"
+#include "server/cli/job/inherited_signals.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/version.h"
 #include "server/log/log.h"

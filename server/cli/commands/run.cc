@@ -378,10 +378,8 @@ void add_run(CommandLine& line) {
   command.on_run([&line, options, command] {
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());
-    if (const std::string problem = problem_of(*options, command.count("--output") > 0); !problem.empty()) {
-      say(problem);
-      return kOwnFailure;
-    }
+    if (const std::string problem = problem_of(*options, command.count("--output") > 0); !problem.empty())
+      return say(problem), kOwnFailure;
     if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
     options->armed |= options->enforce.empty() && is_armed_by_environment();
     if (!read_settings_of(*options)) return kOwnFailure;

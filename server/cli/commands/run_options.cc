@@ -9,7 +9,7 @@
 #include "server/cli/job/job_environment.h"
 #include "server/cli/job/policy_variables.h"
 #include "server/cli/recording/output_name.h"
-#include "server/relay/connect.h"
+#include "server/relay/sending/connect.h"
 
 namespace castscope::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/proc.h"
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/tls_probe.h"
 
 namespace castscope::cli {
 

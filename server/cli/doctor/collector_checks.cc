@@ -16,7 +16,7 @@
 #include "server/cli/leftovers/spooled.h"
 #include "server/cli/recording/spool_folder.h"
 #include "server/config/amounts.h"
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/tls_probe.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {

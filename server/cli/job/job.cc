@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/job/inherited_signals.h"
 #include "server/cli/job/last_resort.h"
 #include "server/cli/toolkit/child.h"
 
@@ -25,13 +26,6 @@ constexpr int kStops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 
 bool is_one_of(int signal, const auto& list) {
   return std::find(std::begin(list), std::end(list), signal) != std::end(list);
-}
-
-bool inherited_ignored_child = false, changed_file_size = false;
-
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 // This signal asks the witness whether it has reported all. It has the highest number, since other pending signals are
@@ -76,20 +70,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-void put_aside_inherited_signals() {
-  inherited_ignored_child = is_ignored(SIGCHLD);
-  if (inherited_ignored_child) signal(SIGCHLD, SIG_DFL);
-  changed_file_size = !is_ignored(SIGXFSZ);
-  if (changed_file_size) signal(SIGXFSZ, SIG_IGN);
-}
-
 // The signals are blocked rather than caught: a blocked SIGPIPE or SIGXFSZ from our own writing stays with the thread
 // that wrote, while one that somebody sends us comes out of sigwaitinfo() like all others.
 SignalForwarding::SignalForwarding() {
   sigfillset(&taken_);
   for (int signal : kFaults) sigdelset(&taken_, signal);
   for (int signal = 1; signal <= SIGRTMAX; signal++) {
-    const bool by_us = signal == SIGXFSZ && changed_file_size;
+    const bool by_us = signal == SIGXFSZ && ignores_file_size();
     if (is_ignored(signal) && !by_us) sigdelset(&taken_, signal);  // nohup's SIGHUP stays ignored, also in the job
   }
   sigdelset(&taken_, SIGCHLD);
@@ -104,11 +91,6 @@ SignalForwarding::SignalForwarding() {
   if (witness_ == 0) be_witness(ends[1], taken_, self);
   close(ends[1]);
   witness_says_ = ends[0];
-}
-
-void give_back_inherited_signals() {
-  if (inherited_ignored_child) signal(SIGCHLD, SIG_IGN);
-  if (changed_file_size) signal(SIGXFSZ, SIG_DFL);
 }
 
 void SignalForwarding::give_back_signal_state() const {

@@ -12,11 +12,6 @@
 
 namespace castscope::cli {
 
-// Called by main() before anything else: sets aside the inherited signal state that castscope cannot work with, and
-// keeps it for the job. With an ignored SIGCHLD no child leaves a status, and a limit on file sizes would kill us.
-void put_aside_inherited_signals();
-void give_back_inherited_signals();  // before this process becomes the job
-
 // From its construction on, signals go to the job. There is one object per process, made before any other thread.
 class SignalForwarding {
  public:

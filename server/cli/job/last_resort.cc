@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/cli/job/job.h"
+#include "server/cli/job/inherited_signals.h"
 
 namespace castscope::cli {
 namespace {

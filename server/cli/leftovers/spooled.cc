@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "server/cli/leftovers/leftovers.h"
 #include "server/cli/recording/spool_folder.h"
-#include "server/relay/connect.h"
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/connect.h"
+#include "server/relay/sending/tls_probe.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {

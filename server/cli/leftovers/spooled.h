@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/cli/recording/recording.h"
-#include "server/relay/bring_home.h"
+#include "server/relay/sending/bring_home.h"
 
 namespace castscope::cli {
 

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/relay/connect.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/connect.h"
+#include "server/relay/sending/spool.h"
 
 namespace castscope::cli {
 

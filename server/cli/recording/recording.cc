@@ -21,7 +21,7 @@
 #include "server/cli/version.h"
 #include "server/files/plain_file.h"
 #include "server/policy/compiled.h"
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/tls_probe.h"
 #include "server/report/forms/json.h"
 
 namespace castscope::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 namespace castscope::cli {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 namespace castscope::cli {
 

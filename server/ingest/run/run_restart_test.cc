@@ -57,6 +57,13 @@ TEST_F(RunRestartTest, NothingIsTakenOfARelaysLastStreamOnceItHasBegunAnother) {
   EXPECT_EQ(apply("a", Batch().begin().sequence(2).flush()).durable, 2u);
 }
 
+TEST_F(RunRestartTest, ARelayThatSaidGoodbyeCannotSayThatMoreWasAcknowledgedThanWas) {
+  attach("a");
+  goodbye("a", 1);
+  EXPECT_EQ(attach("a", 7).out_of_order,
+            "relay a says that message 7 was acknowledged to it, and the last one that was is 1");
+}
+
 TEST_F(RunRestartTest, TheFileKeepsWhatTheGoodbyeSaid) {
   attach("a");
   apply("a", Batch().begin().sequence(1).flush());

@@ -354,13 +354,6 @@ TEST_F(RunTableTest, ARelayToldOfMoreThanTheFileHasGoesOnAndTheFileSaysSo) {
   EXPECT_EQ(apply("a", Batch().begin().sequence(8).flush()).durable, 8u);
 }
 
-TEST_F(RunTableTest, ARelayThatSaidGoodbyeCannotSayThatMoreWasAcknowledgedThanWas) {
-  attach("a");
-  goodbye("a", 1);
-  EXPECT_EQ(attach("a", 7).out_of_order,
-            "relay a says that message 7 was acknowledged to it, and the last one that was is 1");
-}
-
 TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {
   using std::chrono::minutes;
   const ingest::Run::Clock::time_point start{};

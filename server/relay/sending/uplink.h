@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "proto/castscope/v1/castscope.grpc.pb.h"
-#include "server/relay/outbox.h"
+#include "server/relay/sending/outbox.h"
 
 namespace castscope::relay {
 

@@ -1,4 +1,4 @@
-#include "server/relay/tls_probe.h"
+#include "server/relay/sending/tls_probe.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "server/relay/uplink.h"
+#include "server/relay/sending/uplink.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "server/relay/connect.h"
+#include "server/relay/sending/connect.h"
 
 namespace castscope::relay {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "proto/castscope/v1/castscope.pb.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 namespace castscope::relay {
 

@@ -1,4 +1,4 @@
-#include "server/relay/connect.h"
+#include "server/relay/sending/connect.h"
 
 #include <grpcpp/grpcpp.h>
 

@@ -1,4 +1,4 @@
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "server/relay/outbox.h"
+#include "server/relay/sending/outbox.h"
 
 namespace castscope::relay {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/relay/bring_home.h"
+#include "server/relay/sending/bring_home.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/batch_checksum.h"
 #include "proto/quiet.h"
-#include "server/relay/outbox.h"
-#include "server/relay/uplink.h"
+#include "server/relay/sending/outbox.h"
+#include "server/relay/sending/uplink.h"
 
 namespace castscope::relay {
 namespace {

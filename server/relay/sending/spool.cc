@@ -1,4 +1,4 @@
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/relay/spool.h"
+#include "server/relay/sending/spool.h"
 
 namespace grpc {
 class Channel;

@@ -1,4 +1,4 @@
-#include "server/relay/outbox.h"
+#include "server/relay/sending/outbox.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
