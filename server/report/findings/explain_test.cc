@@ -96,8 +96,9 @@ TEST(ExplainTest, EveryRuleHasItsWords) {
 TEST(RuleListTest, HasEveryRuleInOneOrderAtEveryWidth) {
   for (const int width : {20, 80, 160}) {
     const std::string list = rule_list_text(width);
+    const auto json = rule_list_json();
     std::size_t last = 0;
-    for (const auto& entry : rule_list_json()["rules"]) {
+    for (const auto& entry : json["rules"]) {
       const std::size_t at = list.find(entry["rule"].get<std::string>() + "  ");
       ASSERT_NE(at, std::string::npos) << entry["rule"];
       EXPECT_GE(at, last);

@@ -36,10 +36,11 @@ Answer durations(Call& call) {
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
   // Nobody times casts in compiled graphs: they took no 0 ns.
-  for (const timeline::Shade& shade : call.run->timeline()->shades())
+  for (const timeline::Shade& shade : timeline->shades())
     if (shade.cause == lanes::Cause::kCompiled) query.filter.hidden.push_back(shade.id);
-  const timeline::Durations told = call.run->timeline()->durations(query);
+  const timeline::Durations told = timeline->durations(query);
   const auto of_single = [&](std::int64_t ns) { return told.single > 0 ? Json(ns) : Json(); };
   return json_answer({{"event_count", told.count},
                       {"single_events", told.single},
