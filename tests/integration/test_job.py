@@ -1,5 +1,6 @@
 """`castscope run` in front of jobs without PyTorch: neither the job nor its caller notices castscope."""
 
+import fcntl
 import os
 import pty
 import signal
@@ -368,3 +369,25 @@ def test_run_directory_is_private_and_goes_away(castscope):
     done = castscope.run("sh", "-c", "stat -c %a $CASTSCOPE_RUN; echo $CASTSCOPE_RUN")
     mode, path = done.stdout.decode().split()
     assert mode == "700" and not os.path.exists(path)
+
+
+# --- nobody reads what castscope says -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full_pipe():
+    """The writing end of a pipe without room, whose reader reads nothing."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b"x" * 4096)
+    yield writer
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("options", [[], ["--progress"], ["--collector", "127.0.0.1:1"]])
+def test_a_job_ends_where_nobody_reads_what_castscope_says(castscope, full_pipe, options):
+    done = castscope("run", "-o", "run", *options, "--", "sh", "-c", "exit 6", stderr=full_pipe,
+                     stdout=subprocess.DEVNULL, capture_output=False, timeout=60)
+    assert done.returncode == 6
+    assert fcntl.fcntl(full_pipe, fcntl.F_GETFL) & os.O_NONBLOCK == 0

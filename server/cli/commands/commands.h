@@ -42,6 +42,11 @@ inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
 
 // Writes "castscope: …" to stderr.
 void say(const std::string& sentence);
+// Writes a text to stderr as it is.
+void tell(const std::string& text);
+// From now on what is said is dropped where nobody reads it for seconds: castscope stands beside a job, whose end is
+// not to wait for castscope's words.
+void speak_beside_job();
 // Writes to stdout. Returns false, after saying so, when that is not possible.
 bool put(const std::string& text);
 

@@ -1,8 +1,13 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,16 +15,41 @@
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/inherited_signals.h"
 #include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/patient_write.h"
 #include "server/cli/version.h"
 #include "server/log/log.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {
 
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long whoever reads stderr is waited for until something is dropped. Then nobody is waited for until they read
+// again.
+constexpr milliseconds kPatience{3000};
+std::atomic<bool> speaks_beside_job = false;
+
+}  // namespace
+
+void speak_beside_job() { speaks_beside_job = true; }
+
+void tell(const std::string& text) {
+  static std::mutex& one_at_a_time = *new std::mutex;
+  static milliseconds patience = kPatience;
+  if (!speaks_beside_job) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+    return;
+  }
+  const std::lock_guard lock(one_at_a_time);
+  patience = write_within(STDERR_FILENO, text, patience) ? kPatience : milliseconds(0);
+}
+
 void say(const std::string& sentence) {
   // Many sentences contain names of files. Line ends stay, since a compiler's messages have lines.
-  std::fprintf(stderr, "castscope: %s\n", report::without_controls(sentence, "\n").c_str());
-  std::fflush(stderr);
+  tell(absl::StrCat("castscope: ", report::without_controls(sentence, "\n"), "\n"));
 }
 
 bool put(const std::string& text) {

@@ -45,6 +45,7 @@ std::vector<std::string> notices_of(const RunDirectory& directory, const Recordi
 }
 
 int relay_until_end(const std::string& path, CollectorAddress collector) {
+  speak_beside_job();
   RunDirectory directory(path);
   if (!directory.check().ok()) return kIncompleteData;
   collector.token = variable("CASTSCOPE_TOKEN");

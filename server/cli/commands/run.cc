@@ -361,8 +361,7 @@ std::string footer() {
       "  castscope run --apex -- python train.py   # from apex import amp\n"
       "  castscope run --no-source --redact '/home/[^/]+' --redact 'acme-[a-z]+' -- python train.py\n\n"
       "The standard streams are the command's own, and signals are passed on to it; castscope writes its messages "
-      "to "
-      "stderr. When the command has ended, castscope waits for the collector, ",
+      "to stderr. When the command has ended, castscope waits for the collector, ",
       std::string(kCollectorPatience), ".\n\n", exit_statuses_of("run"));
 }
 
@@ -376,6 +375,7 @@ void add_run(CommandLine& line) {
   command.takes_job("-- COMMAND [ARGUMENT...]");
   command.footer(footer());
   command.on_run([&line, options, command] {
+    speak_beside_job();
     options->command = command.remaining();
     options->command.insert(options->command.end(), line.job.begin(), line.job.end());
     if (const std::string problem = problem_of(*options, command.count("--output") > 0); !problem.empty())

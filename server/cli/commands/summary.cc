@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "server/cli/commands/commands.h"
 #include "server/report/forms/terminal.h"
 
 namespace castscope::cli {
@@ -42,9 +42,7 @@ void print_summary(const judging::JudgedRun& run, const SummaryFiles& files, con
   options.run_file = files.run_file;
   options.run_argument = from_here(files.run_file);
   options.report_file = files.report_file;
-  std::string text = report::summary(report::model_of(run), options);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  tell(report::summary(report::model_of(run), options));
 }
 
 }  // namespace castscope::cli

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <bit>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/proc.h"
 #include "server/relay/sending/tls_probe.h"
@@ -59,8 +57,7 @@ void ProgressLine::draw(const std::string& text) {
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   const std::string line = text.substr(0, known ? size.ws_col - 1u : text.size());
   const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // not every terminal has codes for that
-  absl::FPrintF(stderr, "\r%s%s\r%s", line, std::string(blanks, ' '), line);
-  std::fflush(stderr);
+  tell(absl::StrCat("\r", line, std::string(blanks, ' '), "\r", line));
   drawn_ = line.size();
 }
 

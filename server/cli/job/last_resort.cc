@@ -1,6 +1,7 @@
 #include "server/cli/job/last_resort.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,6 +20,8 @@
 
 namespace castscope::cli {
 namespace {
+
+constexpr int kMostWaitForReader = 3000;  // ms: nobody may read what castscope says
 
 // A signal handler reads these: they never move once they are set.
 std::atomic<pid_t> guarded_job = -1;
@@ -67,7 +70,9 @@ void handle_fault(int signal, siginfo_t* info, void*) {
   }
   if (!has_broken.exchange(true)) {
     const std::string* text = sentence;
-    if (text != nullptr && write(STDERR_FILENO, text->data(), text->size()) < 0) {
+    pollfd reader{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    const bool is_read = poll(&reader, 1, kMostWaitForReader) > 0;
+    if (text != nullptr && is_read && write(STDERR_FILENO, text->data(), text->size()) < 0) {
     }
   }
   if (not_started != nullptr) become_job(*not_started);
