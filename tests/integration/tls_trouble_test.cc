@@ -65,6 +65,26 @@ TEST_F(TlsTroubleTest, WithoutTls) {
   EXPECT_EQ(trouble("127.0.0.1" + listen(false), {.use = true}), "who listens there does not speak TLS");
 }
 
+// A collector with TLS closes a connection without it, and gRPC does not say more.
+TEST_F(TlsTroubleTest, WithoutTlsWhereItIsSpoken) {
+  const std::string address = "127.0.0.1" + listen(true);
+  for (const char* failure : {"the connection to the collector was lost: Socket closed",
+                              "no connection to the collector: failed to connect to all addresses; last error: "
+                              "UNKNOWN: tcp handshaker shutdown"})
+    EXPECT_THAT(relay::why_tls_failed(address, {}, failure), HasSubstr("speaks TLS there: give --tls"));
+}
+
+TEST_F(TlsTroubleTest, WhereNobodyListensTheConnectionIsRefused) {
+  const std::string failure = "no connection to the collector: tcp handshaker shutdown";
+  EXPECT_THAT(relay::why_tls_failed("localhost:1", {}, failure), HasSubstr("connection refused"));
+  EXPECT_THAT(relay::why_tls_failed("127.0.0.1:1", {.use = true}, failure), HasSubstr("connection refused"));
+}
+
+TEST_F(TlsTroubleTest, WhatSaysWhatIsWrongStays) {
+  const std::string why = "the collector does not acknowledge it";
+  EXPECT_EQ(relay::why_tls_failed("127.0.0.1" + listen(true), {}, why), why);
+}
+
 TEST_F(TlsTroubleTest, NothingIsSaidOfOtherTroubles) {
   EXPECT_EQ(relay::what_is_wrong_with_tls("127.0.0.1:1", {}, "no connection: ipv4:127.0.0.1:1: refused"), "");
   EXPECT_EQ(relay::what_is_wrong_with_tls("host:1", {.use = true}, "DNS resolution failed for host:1"), "");

@@ -9,12 +9,14 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -28,6 +30,20 @@ struct Place {
   socklen_t size = 0;
 };
 
+std::optional<Place> place_of(const std::string& host, int port) {
+  Place place;
+  const bool six = host.find(':') != std::string::npos;
+  auto* four = reinterpret_cast<sockaddr_in*>(&place.where);
+  auto* sixth = reinterpret_cast<sockaddr_in6*>(&place.where);
+  place.size = six ? sizeof *sixth : sizeof *four;
+  if (six)
+    sixth->sin6_family = AF_INET6, sixth->sin6_port = htons(static_cast<std::uint16_t>(port));
+  else
+    four->sin_family = AF_INET, four->sin_port = htons(static_cast<std::uint16_t>(port));
+  void* const to = six ? static_cast<void*>(&sixth->sin6_addr) : &four->sin_addr;
+  return inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), to) == 1 ? std::make_optional(place) : std::nullopt;
+}
+
 // "…: ipv4:127.0.0.1:7390: …", "…: ipv6:%5B::1%5D:7390: …"
 std::optional<Place> place_in(const std::string& failure) {
   const bool six = failure.find("ipv4:") == std::string::npos;
@@ -40,16 +56,22 @@ std::optional<Place> place_in(const std::string& failure) {
   const std::string rest = text.substr(host_end + (six ? 2 : 1));
   int port = 0;
   if (!absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &port)) return std::nullopt;
-  Place place;
-  auto* four = reinterpret_cast<sockaddr_in*>(&place.where);
-  auto* sixth = reinterpret_cast<sockaddr_in6*>(&place.where);
-  place.size = six ? sizeof *sixth : sizeof *four;
-  if (six)
-    sixth->sin6_family = AF_INET6, sixth->sin6_port = htons(static_cast<std::uint16_t>(port));
-  else
-    four->sin_family = AF_INET, four->sin_port = htons(static_cast<std::uint16_t>(port));
-  void* const to = six ? static_cast<void*>(&sixth->sin6_addr) : &four->sin_addr;
-  return inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), to) == 1 ? std::make_optional(place) : std::nullopt;
+  return place_of(host, port);
+}
+
+std::string host_of(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+// Names other than localhost are not looked up. Without TLS a collector is on this machine in any case (needs_tls).
+std::optional<Place> place_at(const std::string& address) {
+  int port = 0;
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port)) return std::nullopt;
+  const std::string host = host_of(address);
+  return place_of(host == "localhost" ? "127.0.0.1" : host, port);
 }
 
 std::string names_of(const X509* certificate) {
@@ -82,20 +104,16 @@ std::string about_certificate(SSL* ssl, long verdict, const std::string& host, c
                       " do not stand for the collector's certificate (", words, ")");
 }
 
-std::string host_of(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return host;
-}
-
-// A connection whose every step takes so long at most; -1: there is none.
+// A connection whose every step takes so long at most; -1: there is none, and errno says why.
 int connect_to(const Place& place, std::chrono::seconds longest) {
   const int socket = ::socket(place.where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval patience{.tv_sec = longest.count(), .tv_usec = 0};
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (connect(socket, reinterpret_cast<const sockaddr*>(&place.where), place.size) == 0) return socket;
+  const int why = errno;
   close(socket);
+  errno = why;
   return -1;
 }
 
@@ -158,21 +176,32 @@ std::string try_tls(int connection, const std::string& host, const Tls& tls) {
   return speaks_tls ? about_own_certificate(ssl, asked, tls) : "";
 }
 
+// What gRPC says where an attempt was cut short, or where the other end closed what it did not understand. Neither says
+// what is wrong.
+bool says_nothing(const std::string& failure) {
+  return absl::StrContains(failure, "tcp handshaker shutdown") || absl::StrContains(failure, "Socket closed");
+}
+
+std::optional<Place> place_tried(const std::string& address, const std::string& failure) {
+  const std::optional<Place> place = place_in(failure);
+  return place || !says_nothing(failure) ? place : place_at(address);
+}
+
 }  // namespace
 
 std::string what_is_wrong_with_tls(const std::string& address, const Tls& tls, const std::string& failure,
                                    std::chrono::seconds patience) {
-  const std::optional<Place> place = place_in(failure);
+  const std::optional<Place> place = place_tried(address, failure);
   if (!place) return "";
   const int connection = connect_to(*place, patience);
-  if (connection < 0) return "";
+  if (connection < 0)
+    return errno == ECONNREFUSED && says_nothing(failure) ? "no connection to the collector: connection refused" : "";
   const std::string why = try_tls(connection, host_of(address), tls);
   close(connection);
   return why;
 }
 
 std::string why_tls_failed(const std::string& address, const Tls& tls, const std::string& failure) {
-  if (!tls.use) return failure;
   const std::string of_tls = what_is_wrong_with_tls(address, tls, failure, std::chrono::seconds(1));
   return of_tls.empty() ? failure : of_tls;
 }
