@@ -161,6 +161,22 @@ def test_the_folder_is_made_for_its_user_alone(castscope, spool):
     assert len(list(folders[-1].glob("*.spool"))) == 1
 
 
+def lines_about(text, done):
+    return [line for line in done.stderr.splitlines() if text in line]
+
+
+@pytest.mark.parametrize("amount", ["abc", "-1", "1e3"])
+def test_an_amount_that_is_none_is_named_once(castscope, spool, amount):
+    job = castscope.program.parent / "tests/faults/replayed_job"
+    environment = clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES=amount)
+    done = castscope("run", "--collector", "unix:/nowhere/at/all", "--", job, "progress", "10", "1000", "0",
+                     env=environment, text=True)
+    said, = lines_about("CASTSCOPE_SPOOL_BYTES", done)
+    assert said == (f"castscope: CASTSCOPE_SPOOL_BYTES is `{amount}`, which is not an amount of bytes, such as 500 "
+                    "MB: it is ignored, and 1 GB counts")
+    assert len(list(spool.glob("*.spool"))) == 1
+
+
 @pytest.fixture
 def file(castscope, spool):
     """What a job whose collector nobody could reach left in the spool."""

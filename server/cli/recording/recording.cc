@@ -281,6 +281,7 @@ absl::Status Recording::start_relay() {
     relay_options.patience_for_next_answer = kNextAnswer;
     relay_options.relay = record.relay;
     relay_options.goes_on = options_.relay_goes_on;
+    if (const std::string ignored = ignored_spool_bytes(); !ignored.empty() && options_.say) options_.say(ignored);
     if (!spool_folder().empty())
       relay_options.make_spool = [collector = options_.collector](const v1::Hello& hello) {
         return make_spool(destination_of(collector), hello);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/job/job_environment.h"
 #include "server/config/amounts.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::cli {
 namespace {
@@ -71,6 +72,13 @@ absl::Status make_folder(const fs::path& folder) {
 std::uint64_t most_spool_bytes() {
   const std::string said = variable("CASTSCOPE_SPOOL_BYTES");
   return said.empty() ? kMostBytes : config::parse_bytes(said).value_or(kMostBytes);
+}
+
+std::string ignored_spool_bytes() {
+  const std::string said = variable("CASTSCOPE_SPOOL_BYTES");
+  if (said.empty() || config::parse_bytes(said)) return "";
+  return absl::StrCat("CASTSCOPE_SPOOL_BYTES is `", utf8::on_one_line(utf8::shortened(said, 60)),
+                      "`, which is not an amount of bytes, such as 500 MB: it is ignored, and 1 GB counts");
 }
 
 std::string spool_folder() {

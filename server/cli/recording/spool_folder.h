@@ -17,6 +17,8 @@ std::string spool_folder();
 
 // How much may wait there: CASTSCOPE_SPOOL_BYTES, 1 GB by default.
 std::uint64_t most_spool_bytes();
+// Says that CASTSCOPE_SPOOL_BYTES is no amount, so that the default counts; "" where nothing is wrong with it.
+std::string ignored_spool_bytes();
 
 // The files in it, the oldest first.
 std::vector<std::string> spools();

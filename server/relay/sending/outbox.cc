@@ -65,7 +65,8 @@ void Outbox::push(std::unique_ptr<v1::RelayMessage> message, std::vector<Receipt
 absl::Status Outbox::spool(Entry& entry) {
   if (entry.message == nullptr) return absl::OkStatus();
   if (!spool_->has_room(entry.bytes))
-    return absl::ResourceExhaustedError(absl::StrCat(spool_->path(), " may not grow any more"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        spool_->path(), " may not grow any more: CASTSCOPE_SPOOL_BYTES sets how much may wait there in all"));
   absl::StatusOr<Spool::Place> place = spool_->add(*entry.message);
   if (!place.ok()) return place.status();
   entry.place = *place;

@@ -164,7 +164,8 @@ TEST_F(SpoolTest, WithoutRoomOnDiskAnOutboxIsFullInMemory) {
   outbox.push(message(std::string(300, 'x')), {});
   EXPECT_TRUE(outbox.full());
   EXPECT_EQ(outbox.next()->batch().process_key(), std::string(300, 'x'));
-  EXPECT_THAT(std::string(outbox.sync().status().message()), HasSubstr("may not grow any more"));
+  EXPECT_THAT(std::string(outbox.sync().status().message()),
+              HasSubstr("may not grow any more: CASTSCOPE_SPOOL_BYTES sets how much may"));
 }
 
 TEST_F(SpoolTest, ARelayThatGoesOnNumbersWhereItsEarlierLifeEnded) {
