@@ -187,6 +187,19 @@ def file(castscope, spool):
     return file
 
 
+def test_a_file_that_nobody_fetched_for_a_month_makes_room_and_that_is_said(castscope, spool, file):
+    month_ago = time.time() - 31 * 86_400
+    os.utime(file, (month_ago, month_ago))
+    done = castscope("run", "--collector", "unix:/nowhere/at/all", "-o", "later", "--",
+                     castscope.program.parent / "tests/faults/replayed_job", "progress", "10", "1000", "0", text=True,
+                     env=clean_environment(CASTSCOPE_SPOOL=spool, CASTSCOPE_SPOOL_BYTES="1 MB"))
+    said, = lines_about("was deleted", done)
+    assert said.startswith(f"castscope: {file} was deleted to make room: nobody has sent it for 30 days (run ")
+    assert "for the collector at unix:/nowhere/at/all" in said and "CASTSCOPE_SPOOL_BYTES" not in done.stderr
+    left, = spool.glob("*.spool")
+    assert left != file
+
+
 def test_a_file_of_the_spool_is_sent_from_anywhere(castscope, collector, spool, file):
     file.rename(castscope.folder / "moved")
     done = recover(castscope, spool, "moved", "--collector", collector.address)

@@ -283,8 +283,8 @@ absl::Status Recording::start_relay() {
     relay_options.goes_on = options_.relay_goes_on;
     if (const std::string ignored = ignored_spool_bytes(); !ignored.empty() && options_.say) options_.say(ignored);
     if (!spool_folder().empty())
-      relay_options.make_spool = [collector = options_.collector](const v1::Hello& hello) {
-        return make_spool(destination_of(collector), hello);
+      relay_options.make_spool = [collector = options_.collector, say = options_.say](const v1::Hello& hello) {
+        return make_spool(destination_of(collector), hello, say);
       };
   }
   relay_ = std::make_unique<relay::Relay>(std::move(relay_options));

@@ -46,12 +46,17 @@ std::vector<File> files_in(const std::string& folder) {
 }
 
 // Nobody has fetched it for a month; one that somebody works with is not among them.
-bool remove_if_old(const File& file) {
+bool remove_if_old(const File& file, const Say& say) {
   if (file.changed > std::time(nullptr) - kOldestSeconds) return false;
   relay::Spool::Contents contents;
   const auto spool = relay::Spool::open(file.path, &contents);
-  if (spool.ok()) (*spool)->remove();
-  return spool.ok();
+  if (!spool.ok()) return false;
+  (*spool)->remove();
+  if (say)
+    say(utf8::on_one_line(absl::StrCat(file.path, " was deleted to make room: nobody has sent it for ",
+                                       kOldestSeconds / 86'400, " days (run ", contents.hello.run_id(),
+                                       ", for the collector at ", contents.destination.address, ")")));
+  return true;
 }
 
 // What is made is this user's alone. What is there already stays as it is: it may be /tmp, or a folder that others
@@ -96,13 +101,14 @@ std::vector<std::string> spools() {
   return paths;
 }
 
-absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination& whereto, const v1::Hello& hello) {
+absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination& whereto, const v1::Hello& hello,
+                                                         const Say& say) {
   const std::string folder = spool_folder();
   if (folder.empty()) return absl::NotFoundError("neither CASTSCOPE_SPOOL nor HOME names a folder for it");
   if (absl::Status status = make_folder(folder); !status.ok()) return status;
   std::uint64_t used = 0;
   for (const File& file : files_in(folder))
-    if (!remove_if_old(file)) used += file.bytes;
+    if (!remove_if_old(file, say)) used += file.bytes;
   const std::uint64_t most = most_spool_bytes();
   if (used >= most)
     return absl::ResourceExhaustedError(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,9 @@ std::string ignored_spool_bytes();
 std::vector<std::string> spools();
 
 // Makes a file for this relay. All of them together take at most CASTSCOPE_SPOOL_BYTES, 1 GB by default. Files older
-// than 30 days make room.
-absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination&, const v1::Hello& hello);
+// than 30 days make room, and `say` hears of each.
+using Say = std::function<void(const std::string&)>;
+absl::StatusOr<std::unique_ptr<relay::Spool>> make_spool(const relay::Destination&, const v1::Hello& hello,
+                                                         const Say& say);
 
 }  // namespace castscope::cli
