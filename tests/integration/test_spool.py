@@ -107,6 +107,8 @@ def test_a_recorder_that_was_killed_while_its_collector_was_away_loses_nothing(c
     job.stdout.read()
     failed = recover(castscope, spool, job.directory)
     assert failed.returncode == 3 and os.path.exists(job.directory) and not list(spool.glob("*"))
+    assert f"what the collector did not take stays in {job.directory}" in failed.stderr
+    assert "could not be read" not in failed.stderr
     collector.start()
     done = recover(castscope, spool, job.directory)
     assert done.returncode == 0, done.stderr

@@ -40,10 +40,17 @@ void say_what_stays(const RunDirectory& directory) {
                    directory.path(), "`; `castscope recover --discard ", directory.path(), "` deletes it"));
 }
 
-bool took_all(const relay::Summary& summary) {
-  return summary.delivered && std::all_of(summary.processes.begin(), summary.processes.end(),
-                                          [](const auto& process) { return process.problem.empty(); });
+void say_what_waits(const RunDirectory& directory) {
+  say(absl::StrCat("what the collector did not take stays in ", directory.path(), ": `castscope recover ",
+                   directory.path(), "` sends it; `castscope recover --discard ", directory.path(), "` deletes it"));
 }
+
+bool could_read_all(const relay::Summary& summary) {
+  return std::all_of(summary.processes.begin(), summary.processes.end(),
+                     [](const auto& process) { return process.problem.empty(); });
+}
+
+bool took_all(const relay::Summary& summary) { return summary.delivered && could_read_all(summary); }
 
 // Where the run's file goes, if it does not go on in the one that its recorder had begun.
 absl::StatusOr<Output> place(const RunRecord& record, const RecoverOptions& options, OutputClaim& claim) {
@@ -133,7 +140,7 @@ int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAdd
   const RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
   if (!result.problem.empty()) say(result.problem);
   if (result.relay.spool.empty() && !took_all(result.relay)) {
-    say_what_stays(directory);
+    could_read_all(result.relay) ? say_what_waits(directory) : say_what_stays(directory);
     return kIncompleteData;
   }
   directory.discard();
