@@ -3,6 +3,7 @@ does not end it."""
 
 import json
 import pathlib
+import shutil
 import signal
 import sys
 import time
@@ -100,4 +101,20 @@ def test_sighup_does_not_end_it(wire, castscope, under):
     process.client.goodbye(exit_code=0)
     collector.stop()
     assert "SIGHUP" not in collector.log
+    assert complete_casts(collector, "on") == 6
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_sighup_does_not_end_a_collector_that_is_being_started(wire, castscope):
+    """It comes at the first system call that is about the settings."""
+    settings = (castscope.folder / "serve.json").resolve()
+    settings.write_text("{}")
+    calls = castscope.folder / "calls"
+    early = ("strace", "-q", "-D", "-o", calls, "-P", settings, "-e", "inject=all:signal=HUP:when=1")
+    collector = Collector(castscope, under=early, options=["--config", settings])
+    assert "serve.json" in calls.read_text()
+    process = begin(wire, collector, "on")
+    process.batch(end=exited(wire))
+    process.client.goodbye(exit_code=0)
+    collector.stop()
     assert complete_casts(collector, "on") == 6

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
 #include "server/cli/job/inherited_signals.h"
+#include "server/cli/serving/serve_signals.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/patient_write.h"
 #include "server/cli/version.h"
@@ -91,6 +92,12 @@ void hide_token(int argc, char** argv) {
                                                                                    : nullptr;
     if (value != nullptr) std::memset(value, 'x', std::strlen(value));
   }
+}
+
+// Before main(), and before what libraries do until then, which takes longer than all else up to there. glibc hands the
+// arguments to such a function, too.
+[[gnu::constructor(101)]] void hold_hangup_of_collector(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup();
 }
 
 int castscope_main(int argc, char** argv) {

@@ -15,6 +15,13 @@ using std::chrono::steady_clock;
 
 }  // namespace
 
+void ServeSignals::hold_hangup() {
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigprocmask(SIG_BLOCK, &hangup, nullptr);
+}
+
 ServeSignals::ServeSignals() {
   sigset_t& awaited = shared_->awaited;
   sigemptyset(&awaited);

@@ -15,6 +15,10 @@ class ServeSignals {
  public:
   enum class Came { kNothing, kReread, kStop };
 
+  // SIGHUP waits for listen() from here on: it must not end a collector that is being started, which cannot take it
+  // yet.
+  static void hold_hangup();
+
   // To be made before any thread starts, so that all threads leave these signals to listen(). A SIGHUP that is ignored
   // by then (nohup) stays so.
   ServeSignals();
