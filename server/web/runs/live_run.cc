@@ -114,7 +114,9 @@ RunState LiveRun::state() const {
 absl::StatusOr<RunSummary> LiveRun::summary() const {
   const std::lock_guard lock(mutex_);
   RunSummary summary{.start = start_, .end = {}, .events = timeline_->progress().events};
-  if (snapshot_ != nullptr) summary.end = snapshot_->data().end;
+  // Nobody may have asked for a snapshot since the run has ended.
+  const judging::JudgedRunPtr& newest = last_ != nullptr || snapshot_ == nullptr ? last_ : snapshot_->run();
+  if (newest != nullptr) summary.end = newest->data.end;
   return summary;
 }
 

@@ -121,6 +121,20 @@ TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
   EXPECT_NE(json("runs/run/definitions")["sites"][0]["fingerprint"], nullptr);
 }
 
+// Nobody opens it, so no snapshot is made of it.
+TEST_F(LiveRunTest, TheListTellsTheEndOfARunThatNobodyHasOpened) {
+  const auto live = begin();
+  EXPECT_EQ(json("runs")["runs"][0]["exit_status"], nullptr);
+  (void)store_->finish({.end_ns = start().start_ns + 1, .exit_status = 5, .signal = {}, .complete = true});
+  ASSERT_TRUE(store_->close().ok());
+  const auto last = judging::read_and_judge(path(), rules::Settings());
+  ASSERT_TRUE(last.ok()) << last.status();
+  live->concluded(RunState::kFinished, *last);
+  const Json told = json("runs")["runs"][0];
+  EXPECT_EQ(told["run_state"], "finished");
+  EXPECT_EQ(told["exit_status"], 5);
+}
+
 TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {
   const auto live = begin();
   json("runs/run");
