@@ -49,10 +49,43 @@ def test_settings_are_checked_with_their_place_and_nothing_is_made(castscope):
         assert code == 2 and told in err, err
 
 
+WITH_WHICH_NO_COLLECTOR_STARTS = {
+    '"web": "0.0.0.0:7391"': "the viewer cannot listen on 0.0.0.0:7391: others could reach it there",
+    '"web": "127.0.0.1:page"': "the viewer cannot listen on 127.0.0.1:page: its port is not a number",
+    '"metrics": "0.0.0.0:7392"': "the page of metrics cannot listen on 0.0.0.0:7392: others could reach it",
+    '"metrics": "127.0.0.1:17390"': '127.0.0.1:17390 is the address of "listen", too: give another port',
+    '"web": "127.0.0.1:7391", "metrics": "localhost:7391"': 'localhost:7391 is the address of "web", too',
+    '"folder": "serve.json"': "serve.json is not a folder",
+    '"folder": "serve.json/runs"': "serve.json/runs cannot be made: ",
+    '"folder": "/proc/nope"': "/proc/nope cannot be made: nobody can make a folder in /proc",
+    '"folder": "ru\\u0000ns"': "this has a NUL in it, which no path and no address can have",
+}
+
+
+@pytest.mark.parametrize("more", [("--check-config",), ()], ids=["checked", "started"])
+@pytest.mark.parametrize("settings", WITH_WHICH_NO_COLLECTOR_STARTS)
+def test_what_no_collector_starts_with_is_told_with_its_place_and_nothing_is_made(castscope, settings, more):
+    folder = "" if '"folder"' in settings else ' "folder": "runs",'
+    (castscope.folder / "serve.json").write_text(f'{{"listen": "localhost:17390",{folder}\n {settings}}}')
+    code, err, _ = serve(castscope, "--config", "serve.json", *more)
+    place = 2 + settings.rfind(', "') + (2 if ', "' in settings else 0)
+    assert code == 2 and f"serve.json:2:{max(place, 2)}: {WITH_WHICH_NO_COLLECTOR_STARTS[settings]}" in err, err
+    assert "collecting on" not in err
+    assert [path.name for path in castscope.folder.iterdir() if path.name in ("runs", "ru")] == []
+
+
+def test_a_socket_may_lie_in_the_folder_that_the_collector_makes(castscope):
+    settings = ("--listen", "unix:new/socket", "--folder", "new")
+    assert serve(castscope, *settings, "--check-config")[0] == 0
+    assert not (castscope.folder / "new").exists()
+
+
 def test_the_command_line_goes_before_the_file(castscope):
     (castscope.folder / "serve.json").write_text('{"listen": "127.0.0.1:0", "folder": "runs", "fsync": "checkpoint"}')
     code, _, out = serve(castscope, "--config", "serve.json", "--folder", "others", "--check-config")
     assert code == 0 and "into others" in out
+    code, err, _ = serve(castscope, "--config", "serve.json", "--folder", "serve.json/x", "--check-config")
+    assert code == 2 and "serve.json:1" not in err, "what the command line says stands in no file"
 
 
 def test_what_the_schema_takes_the_collector_takes(castscope):

@@ -10,6 +10,7 @@
 #include "server/cli/commands/fail.h"
 #include "server/cli/recording/collector_access.h"
 #include "server/cli/serving/daemon.h"
+#include "server/cli/serving/serve_check.h"
 #include "server/cli/serving/serve_config.h"
 #include "server/config/amounts.h"
 
@@ -45,7 +46,9 @@ absl::StatusOr<ServeConfig> config_of(const ServeOptions& options, const Command
     config = *std::move(read);
   }
   const auto take = [&](const char* name, const std::string& from, std::string* to) {
-    if (command.count(name) > 0) *to = from;
+    if (command.count(name) == 0) return;
+    *to = from;
+    config.forget_place(name);
   };
   const ServeConfig& given = options.given;
   take("--listen", given.listen, &config.listen);

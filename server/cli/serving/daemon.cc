@@ -15,9 +15,8 @@
 #include "server/cli/recording/descriptors.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/serving/monitor.h"
+#include "server/cli/serving/serve_check.h"
 #include "server/cli/version.h"
-#include "server/ingest/listening/address.h"
-#include "server/ingest/listening/certificates.h"
 #include "server/log/log.h"
 #include "server/web/runs/file_run.h"
 
@@ -46,27 +45,6 @@ std::uint64_t free_bytes(const std::string& folder) {
   return statvfs(folder.c_str(), &info) == 0 ? info.f_bavail * static_cast<std::uint64_t>(info.f_frsize) : 0;
 }
 
-absl::Status check_folder(const std::string& folder) {
-  std::error_code error;
-  const bool is_there = fs::exists(folder, error);
-  if (is_there && !fs::is_directory(folder, error))
-    return absl::InvalidArgumentError(absl::StrCat(folder, " is not a folder"));
-  const fs::path parent = fs::absolute(folder, error).parent_path();
-  if (is_there ? access(folder.c_str(), W_OK) == 0 : !error) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(folder, " cannot be written: choose another --folder"));
-}
-
-ingest::Options listen_options(const ServeConfig& config, std::shared_ptr<admission::Door> door) {
-  ingest::Options options;
-  options.address = config.listen;
-  options.door = std::move(door);
-  options.version = kVersion;
-  options.certificate_file = config.certificate;
-  options.key_file = config.key;
-  options.client_authorities_file = config.client_authorities;
-  return options;
-}
-
 [[noreturn]] void end_process() {
   log::finish(kLastLines);
   _exit(0);
@@ -89,27 +67,17 @@ std::string page_token_file(const std::string& folder) { return (fs::path(folder
 
 }  // namespace
 
-absl::Status check(const ServeConfig& config) {
-  absl::StatusOr<admission::Tokens> tokens = TokensFile(config).read();
-  if (!tokens.ok()) return tokens.status();
-  const ingest::Options options =
-      listen_options(config, std::make_shared<admission::Door>(*std::move(tokens), admission::Door::Told()));
-  if (absl::Status status = ingest::check_listener(options); !status.ok()) return status;
-  if (!options.certificate_file.empty())
-    if (auto tls = ingest::Certificates::read(options); !tls.ok()) return tls.status();
-  return check_folder(config.folder);
-}
-
 Daemon::Daemon(const ServeConfig& config) : config_(config), tokens_(config), clock_offset_(clock_offset()) {}
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::start(const ServeConfig& given) {
   ServeConfig config = given;
+  if (absl::Status status = check(config); !status.ok()) return status;
   umask(umask(0) | 077);  // runs hold command lines, paths and source: nobody else reads what this process writes
   std::error_code error;
   fs::create_directories(config.folder, error);
-  if (absl::Status status = check_folder(config.folder); !status.ok() || error)
-    return status.ok() ? absl::PermissionDeniedError(absl::StrCat(config.folder, " cannot be made: ", error.message()))
-                       : status;
+  if (error)
+    return config.at("folder",
+                     absl::PermissionDeniedError(absl::StrCat(config.folder, " cannot be made: ", error.message())));
   config.folder = fs::absolute(config.folder, error).string();
   if (config.log_format == "json") log::write_json();
   raise_descriptor_limit();

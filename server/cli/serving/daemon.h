@@ -20,9 +20,6 @@
 
 namespace castscope::cli {
 
-// Checks what can be checked without listening: files of tokens and TLS, the addresses, the folder. It makes nothing.
-absl::Status check(const ServeConfig& config);
-
 class Daemon {
  public:
   // Listens, and goes on with the runs that an earlier collector left open. To be called before any other thread

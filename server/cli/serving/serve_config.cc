@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -50,11 +51,19 @@ class Reader {
   }
 
  private:
-  void text(std::string_view key, std::string* to) {
-    if (auto value = members_.text(key)) *to = *std::move(value);
+  std::optional<std::string> plain_text(Members& members, std::string_view key) {
+    std::optional<std::string> value = members.text(key);
+    if (!value) return value;
+    config_.places[std::string(key)] = json_.place(members.pointer_of(key));
+    if (value->find('\0') == std::string::npos) return value;
+    members.complain(key, "this has a NUL in it, which no path and no address can have");
+    return std::nullopt;
   }
-  void path(Members& members, std::string_view key, std::string* to) const {
-    if (auto value = members.text(key)) *to = (folder_ / *value).lexically_normal().string();
+  void text(std::string_view key, std::string* to) {
+    if (auto value = plain_text(members_, key)) *to = *std::move(value);
+  }
+  void path(Members& members, std::string_view key, std::string* to) {
+    if (auto value = plain_text(members, key)) *to = (folder_ / *value).lexically_normal().string();
   }
   void word(std::string_view key, std::span<const std::string_view> known, std::string* to) {
     const auto value = members_.text(key);
@@ -65,6 +74,7 @@ class Reader {
     *to = *value;
   }
   absl::Status tls() {
+    config_.places["tls"] = json_.place("/tls");
     Members members(json_, "/tls", kTlsKeys);
     path(members, "certificate", &config_.certificate);
     path(members, "key", &config_.key);
@@ -85,6 +95,17 @@ class Reader {
 };
 
 }  // namespace
+
+absl::Status ServeConfig::at(const std::string& key, const absl::Status& status) const {
+  const auto place = places.find(key);
+  if (status.ok() || place == places.end()) return status;
+  return {status.code(), absl::StrCat(place->second, ": ", status.message())};
+}
+
+void ServeConfig::forget_place(const std::string& option) {
+  const bool is_of_tls = option == "--cert" || option == "--key" || option == "--client-ca";
+  places.erase(is_of_tls ? "tls" : option.substr(std::min(option.size(), sizeof "--" - 1)));
+}
 
 absl::StatusOr<ServeConfig> parse_serve_config(const std::string& text, const std::string& file) {
   absl::StatusOr<PlacedJson> json = PlacedJson::parse(text, file);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,13 @@ struct ServeConfig {
   std::string keep = "window", fsync = "commit", log_format = "text";
   Retention retention = {};
   admission::Quotas quotas = {};
+  // Where the settings of a file stand in it, as "FILE:LINE:COLUMN", by their keys there.
+  std::map<std::string, std::string> places = {};
+
+  // The status, with the setting's place in the file if it is an error about one that a file gave.
+  absl::Status at(const std::string& key, const absl::Status& status) const;
+  // The command line gives this setting: "--listen", "--cert".
+  void forget_place(const std::string& option);
 };
 
 // Reads the text of such a file. Relative paths in it count from the file's folder.

@@ -45,6 +45,10 @@ std::string socket_path(const std::string& address) {
   return absl::StartsWith(path, "//") ? path.substr(2) : path;  // "unix:///run/a", as in gRPC's names
 }
 
+bool split_address(const std::string& address, std::string* host, std::string* port) {
+  return !wire::is_unix(address) && wire::split_host_port(address, host, port);
+}
+
 absl::Status check_listener(const Options& options) {
   const bool certificate = !options.certificate_file.empty(), key = !options.key_file.empty();
   if (certificate != key)

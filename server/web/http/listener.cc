@@ -84,7 +84,21 @@ int port_of(int socket) {
                                      : ntohs(reinterpret_cast<const sockaddr_in*>(&where)->sin_port);
 }
 
+std::string host_and_port(const Place& place, bool six, int port) {
+  return absl::StrCat(six ? "[" : "", place.host, six ? "]:" : ":", port);
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> check_address(const std::string& address, const Whose& whose) {
+  const Wish wish{.address = address, .whose = whose};
+  const auto place = split_address(wish);
+  if (!place.ok()) return place.status();
+  sockaddr_storage where{};
+  socklen_t size = 0;
+  if (absl::Status status = fill(*place, wish, &where, &size); !status.ok()) return status;
+  return host_and_port(*place, where.ss_family == AF_INET6, place->port);
+}
 
 absl::StatusOr<Listener> Listener::bind(const std::string& address, const Whose& whose) {
   const Wish wish{.address = address, .whose = whose};
@@ -105,8 +119,7 @@ absl::StatusOr<Listener> Listener::bind(const std::string& address, const Whose&
     return cannot(wish, absl::StrCat(std::strerror(why), why == EADDRINUSE ? "; port 0 takes any free one" : ""));
   }
   listener.port_ = port_of(listener.socket_);
-  const bool six = where.ss_family == AF_INET6;
-  listener.address_ = absl::StrCat(six ? "[" : "", place->host, six ? "]:" : ":", listener.port_);
+  listener.address_ = host_and_port(*place, where.ss_family == AF_INET6, listener.port_);
   return listener;
 }
 

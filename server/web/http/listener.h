@@ -16,6 +16,10 @@ struct Whose {
 inline constexpr Whose kViewer{"the viewer", "it shows source code, and its token travels unencrypted"};
 inline constexpr Whose kMetrics{"the page of metrics", "it asks nobody for a token"};
 
+// Whether Listener::bind() would take this address, as far as that can be told without listening: the address with host
+// and port, or the sentence that refuses it.
+absl::StatusOr<std::string> check_address(const std::string& address, const Whose& whose);
+
 class Listener {
  public:
   // `address` is "127.0.0.1:0" (port 0 = any free one), "[::1]:7391", "localhost:7391", ":7391" or "7391". An address
