@@ -71,7 +71,7 @@ def test_a_run_goes_on_when_a_full_disk_has_room_again(wire, small_disk):
         for _ in range(2000):
             counts.append(work(process, *sites, chance))
             relay.wait()
-    assert caught.value.code.name == "UNAVAILABLE" and "the disk is full" in caught.value.sentence
+    assert caught.value.code.name == "UNAVAILABLE" and "the disk is full; free some space" in caught.value.sentence
     small_disk.server.stderr.readline()  # "begins in"
     assert "run full cannot be kept now: " in small_disk.server.stderr.readline()
     small_disk.free()

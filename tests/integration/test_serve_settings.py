@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
@@ -14,8 +15,8 @@ import urllib.request
 
 import jsonschema
 import pytest
-from collectors import WAIT_S, Collector, exited, train
-from program import ROOT, clean_environment
+from collectors import WAIT_S, Collector, exited, refused, train
+from program import CAN_MOUNT, ROOT, clean_environment
 from prometheus_client.parser import text_string_to_metric_families
 from reports import read_report
 
@@ -151,6 +152,28 @@ def test_it_is_healthy_while_it_runs_and_ready_while_it_can_take_runs(monitored)
         monitored.folder.chmod(0o500)
         assert asked(monitored.monitor + "/readyz") == (503, "not ready: the folder of the runs cannot be written\n")
         monitored.folder.chmod(0o700)
+
+
+@pytest.mark.skipif(not CAN_MOUNT, reason="only root can mount, and not everywhere")
+def test_it_is_not_ready_while_there_are_no_inodes_for_a_run(wire, castscope):
+    (castscope.folder / "collected").mkdir()
+    script = 'mount -t tmpfs -o size=64m,nr_inodes=7,mode=700 none collected && exec "$0" "$@"'
+    collector = Collector(castscope, under=("unshare", "-m", "sh", "-c", script), options=["--metrics=127.0.0.1:0"])
+    monitor = collector.read_log_until("metrics are at ").split("metrics are at ")[1].split("/metrics")[0]
+    disk = pathlib.Path(f"/proc/{collector.server.pid}/root{collector.folder}")
+    for number in range(20):
+        with contextlib.suppress(OSError):
+            (disk / f"ballast{number}").touch()
+    assert asked(monitor + "/readyz") == (200, "ok\n"), "no run has been to begin"
+    code, sentence = refused(wire, lambda: whole_run(wire, collector, "run"))
+    assert code == "UNAVAILABLE" and "run.castscope: the disk has no inodes left for another file" in sentence
+    status, why = asked(monitor + "/readyz")
+    assert status == 503 and "not ready: the last run that was to begin could not: " in why and "no inodes left" in why
+    for ballast in disk.glob("ballast*"):
+        ballast.unlink()
+    whole_run(wire, collector, "run")
+    assert asked(monitor + "/readyz") == (200, "ok\n")
+    collector.stop()
 
 
 def test_the_log_for_programs_is_json(wire, castscope):

@@ -234,7 +234,8 @@ std::string Daemon::trouble() const {
   if (stopping_) return "the collector is stopping";
   if (access(config_.folder.c_str(), W_OK) != 0) return "the folder of the runs cannot be written";
   if (free_bytes(config_.folder) < kLeastRoom) return "the disk of the folder is full";
-  return "";
+  const std::string why = shelf_->why_none_begins();
+  return why.empty() ? "" : absl::StrCat("the last run that was to begin could not: ", why);
 }
 
 // Takes what still comes for a moment, and closes open runs for as long as the time allows.

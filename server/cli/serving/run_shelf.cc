@@ -122,6 +122,7 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   if (!claim->take(output.stem)) return cannot_be_kept(run.id, absl::UnavailableError(in_other_hands(output)));
   auto store = known ? store::RunStore::resume(output.run_file(), kept_)
                      : store::RunStore::create(output.run_file(), start_of(run), kept_);
+  note_beginning(known, store.status());
   if (!store.ok()) return cannot_be_kept(run.id, store.status());
   log_of_run(log::Level::kInfo, run.id, introduction(run, output, known));
   Open& entry = open_[run.id];
@@ -132,6 +133,19 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   quotas_.opened(run);
   ++metrics_->runs_begun;
   return show(entry, judge, known);
+}
+
+std::string RunShelf::why_none_begins() const {
+  const std::lock_guard lock(live_mutex_);
+  return why_none_begins_;
+}
+
+// A file that is there may have troubles of its own, such as damage, which say nothing about other runs. One that could
+// not be made as a whole for want of room is there, too.
+void RunShelf::note_beginning(bool known, const absl::Status& status) {
+  if (known && !status.ok() && !absl::IsResourceExhausted(status)) return;
+  const std::lock_guard live(live_mutex_);
+  why_none_begins_ = std::string(status.message());
 }
 
 // One of several senders does not get the places of all. How many there are depends on what is open besides the runs,

@@ -52,6 +52,8 @@ class RunShelf {
   bool leaves_open() const { return Clock::now() >= closes_until_.load(); }
   std::size_t left() const { return left_; }
   std::size_t open_runs() const;
+  // Why the last run that was to begin could not: its file could not be made. "" = it could.
+  std::string why_none_begins() const;
 
  private:
   struct Open {
@@ -64,6 +66,7 @@ class RunShelf {
 
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run);
   absl::StatusOr<std::shared_ptr<store::RunSink>> reopen(const std::string& id, const Open& entry);
+  void note_beginning(bool known, const absl::Status& status);
   absl::Status leaves_some(const std::string& sender) const;
   std::shared_ptr<store::RunSink> show(Open& entry, const std::shared_ptr<judging::RunJudge>& judge, bool known);
   void let_in(const ingest::RunOpening& run);
@@ -92,6 +95,7 @@ class RunShelf {
   mutable std::mutex live_mutex_;
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
   std::map<std::string, std::string> files_;  // of open runs
+  std::string why_none_begins_;               // guarded by live_mutex_
   SendersOfFiles senders_;                    // of files, for remove_what_is_over() alone
   QuotaKeeper quotas_;
   FindingsLog findings_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "server/cli/recording/descriptors.h"
 #include "server/store/testing/run_folder.h"
@@ -50,6 +52,16 @@ TEST_F(RunShelfTest, ASenderGetsThreeQuartersOfThePlacesAndLeavesTheOthers) {
   EXPECT_THAT(why, HasSubstr("may have"));
   EXPECT_GE(of_one, 2 * of_other);
   EXPECT_GE(of_other, 2);
+}
+
+TEST_F(RunShelfTest, SaysWhyNoRunBeginsUntilOneDoes) {
+  EXPECT_EQ(shelf_.why_none_begins(), "");
+  RunShelf shelf(ServeConfig{.folder = folder_ / "later", .fsync = "checkpoint"}, nullptr, &metrics_);
+  EXPECT_FALSE(shelf.keeper().open({.id = "one"}).ok());
+  EXPECT_THAT(shelf.why_none_begins(), HasSubstr("one.castscope: the run file cannot be created (No such file"));
+  std::filesystem::create_directory(folder_ / "later");
+  EXPECT_TRUE(shelf.keeper().open({.id = "two"}).ok());
+  EXPECT_EQ(shelf.why_none_begins(), "");
 }
 
 // What an earlier collector left open is nobody's until a relay comes for it.

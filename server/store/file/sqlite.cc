@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/file/no_room.h"
 
 namespace castscope::store {
 
@@ -108,9 +109,9 @@ absl::Status Database::error(int code) const {
   }
   switch (kind) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(
-          absl::StrCat(path_, ": the disk is full, so the run file ends here; free some space"));
+      return no_room(path_);
     case SQLITE_CANTOPEN:
+      if (handle_ && sqlite3_system_errno(handle_.get()) == ENOSPC) return no_room(path_);
       return absl::PermissionDeniedError(absl::StrCat(path_, ": the file cannot be opened or created (", reason,
                                                       "); check the folder and its rights"));
     case SQLITE_READONLY:

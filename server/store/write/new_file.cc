@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/file/checksum.h"
+#include "server/store/file/no_room.h"
 #include "server/store/file/row_schema.h"
 #include "server/store/file/run_file.h"
 #include "server/store/file/schema.h"
@@ -69,6 +70,7 @@ absl::Status make_new_file(const std::string& path, bool overwrite) {
   }
   if (errno == EEXIST)
     return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; choose another name or use --force"));
+  if (errno == ENOSPC) return no_room(path);
   return absl::PermissionDeniedError(absl::StrCat(path, ": the run file cannot be created (", std::strerror(errno),
                                                   "); check the folder and its rights"));
 }

@@ -1,0 +1,12 @@
+// What to say where a file system has no room (ENOSPC): it may be one for files, and not for bytes.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace castscope::store {
+
+absl::Status no_room(const std::string& path);
+
+}  // namespace castscope::store
