@@ -74,7 +74,9 @@ Option Option::existing_file() const {
   return check([](const std::string& path) -> std::string {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return absl::StrCat(path, " is a folder");
-    return std::filesystem::exists(path, error) ? "" : absl::StrCat("there is no file ", path);
+    if (std::filesystem::exists(path, error)) return "";
+    // In a folder that may not be searched, the file may be there.
+    return error ? absl::StrCat(path, " cannot be read: ", error.message()) : absl::StrCat("there is no file ", path);
   });
 }
 

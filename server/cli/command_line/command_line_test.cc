@@ -138,6 +138,10 @@ TEST_F(CommandLineTest, AValueThatIsMissingOrCannotBe) {
   for (const char* const port : {"x", "7x", "", "-1", "65536", "99999999999999999999"})
     EXPECT_THAT(wrong({"view", "a", "--port", port}), HasSubstr("is not a whole number from 0 to 65535: "));
   EXPECT_THAT(wrong({"view", "a", "--ca", "/nowhere"}), StartsWith("--ca: there is no file /nowhere: "));
+  // It may be there, in a folder that may not be searched, for one.
+  const std::string too_long(300, 'x');
+  EXPECT_THAT(wrong({"view", "a", "--ca", too_long}),
+              StartsWith("--ca: " + too_long + " cannot be read: File name too long"));
   EXPECT_THAT(wrong({"view", "a", "--ca", "/"}), StartsWith("--ca: / is a folder: "));
   EXPECT_THAT(wrong({"run", "--all-kernels=x", "--enforce", "a"}), StartsWith("--all-kernels takes no value: "));
   EXPECT_THAT(wrong({"run", "--all-kernels=false", "--enforce", "a"}), StartsWith("--all-kernels takes no value: "));

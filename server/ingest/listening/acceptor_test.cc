@@ -104,7 +104,7 @@ TEST_F(AcceptorTest, TheFileOfADeadCollectorIsReplacedAndThatOfALivingOneIsNot) 
   EXPECT_EQ(access(path().c_str(), F_OK), 0);
   EXPECT_THAT(listen_at(address()).sockets(), SizeIs(1));
   ::close(creat(path().c_str(), 0600));
-  EXPECT_THAT(why_not(address()), HasSubstr("it is in use")) << "somebody's file stays";
+  EXPECT_THAT(why_not(address()), HasSubstr("is an ordinary file, and no socket")) << "somebody's file stays";
 }
 
 TEST_F(AcceptorTest, APortIsChosenAndNotShared) {

@@ -29,6 +29,21 @@ absl::Status cannot(const std::string& address, int error) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
+// Whether something else lies in the place of a socket's file: bind() says of that, too, that the address is in use.
+bool is_no_socket(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode);
+}
+
+absl::Status cannot_replace(const std::string& address, const std::string& path) {
+  struct stat info {};
+  const bool is_ordinary = lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", address, ": ", path,
+                   is_ordinary ? " is an ordinary file, and no socket" : " is there already, and is no socket",
+                   "; give another path, or remove it"));
+}
+
 int port_of(int socket) {
   sockaddr_storage where{};
   socklen_t size = sizeof where;
@@ -88,7 +103,8 @@ absl::Status ListeningSockets::open_file(const std::string& address) {
   const int one = listen_on(AF_UNIX, reinterpret_cast<const sockaddr*>(&where), size);
   const int error = errno;
   umask(mask);
-  if (one < 0) return cannot(address, error);
+  if (one < 0)
+    return error == EADDRINUSE && is_no_socket(path) ? cannot_replace(address, path) : cannot(address, error);
   sockets_.push_back(one);
   file_ = path;
   address_ = address;
