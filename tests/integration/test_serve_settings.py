@@ -155,7 +155,8 @@ def test_it_is_healthy_while_it_runs_and_ready_while_it_can_take_runs(monitored)
 
 
 @pytest.mark.skipif(not CAN_MOUNT, reason="only root can mount, and not everywhere")
-def test_it_is_not_ready_while_there_are_no_inodes_for_a_run(wire, castscope):
+@pytest.mark.parametrize("left", [0, 1], ids=["for the file", "for its log"])
+def test_it_is_not_ready_while_there_are_no_inodes_for_a_run(wire, castscope, left):
     (castscope.folder / "collected").mkdir()
     script = 'mount -t tmpfs -o size=64m,nr_inodes=7,mode=700 none collected && exec "$0" "$@"'
     collector = Collector(castscope, under=("unshare", "-m", "sh", "-c", script), options=["--metrics=127.0.0.1:0"])
@@ -164,6 +165,8 @@ def test_it_is_not_ready_while_there_are_no_inodes_for_a_run(wire, castscope):
     for number in range(20):
         with contextlib.suppress(OSError):
             (disk / f"ballast{number}").touch()
+    for number in range(left):
+        (disk / f"ballast{number}").unlink()
     assert asked(monitor + "/readyz") == (200, "ok\n"), "no run has been to begin"
     code, sentence = refused(wire, lambda: whole_run(wire, collector, "run"))
     assert code == "UNAVAILABLE" and "run.castscope: the disk has no inodes left for another file" in sentence

@@ -7,6 +7,9 @@
 
 namespace castscope::store {
 
+// Whether the file system of this file's folder has no inode left for another one.
+bool has_no_inodes(const std::string& path);
+
 absl::Status no_room(const std::string& path);
 
 }  // namespace castscope::store

@@ -111,7 +111,7 @@ absl::Status Database::error(int code) const {
     case SQLITE_FULL:
       return no_room(path_);
     case SQLITE_CANTOPEN:
-      if (handle_ && sqlite3_system_errno(handle_.get()) == ENOSPC) return no_room(path_);
+      if (has_no_inodes(path_)) return no_room(path_);  // for a file beside it
       return absl::PermissionDeniedError(absl::StrCat(path_, ": the file cannot be opened or created (", reason,
                                                       "); check the folder and its rights"));
     case SQLITE_READONLY:
