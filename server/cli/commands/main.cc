@@ -94,14 +94,9 @@ void hide_token(int argc, char** argv) {
   }
 }
 
-// Before main(), and before what libraries do until then, which takes longer than all else up to there. glibc hands the
-// arguments to such a function, too.
-[[gnu::constructor(101)]] void hold_hangup_of_collector(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup();
-}
-
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
+  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup();
   log::begin();
   CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
                    absl::StrCat("castscope ", kVersion));

@@ -1,4 +1,4 @@
-#include "server/cli/commands/live_viewer.h"
+#include "server/cli/commands/run/live_viewer.h"
 
 #include <chrono>
 #include <thread>

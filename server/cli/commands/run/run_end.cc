@@ -1,4 +1,4 @@
-#include "server/cli/commands/run_end.h"
+#include "server/cli/commands/run/run_end.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
