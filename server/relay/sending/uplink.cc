@@ -171,7 +171,9 @@ void Uplink::nap(std::chrono::milliseconds time) {
 // later.
 void Uplink::nap_or_connect(std::chrono::milliseconds time) {
   grpc_connectivity_state state = channel_->GetState(true);
-  if (state == GRPC_CHANNEL_READY) return nap(time);  // the collector is there, and wants to be left alone for a while
+  // The collector is there, and wants to be left alone for a while; or it is in this process, in a test, and gRPC ends
+  // a program that waits for such a channel.
+  if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN) return nap(time);
   const auto end = std::chrono::system_clock::now() + time;
   while (!stopping() && state != GRPC_CHANNEL_READY && std::chrono::system_clock::now() < end) {
     channel_->WaitForStateChange(state, std::min(end, std::chrono::system_clock::now() + kLongestWithoutALook));
