@@ -135,9 +135,9 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   return show(entry, judge, known);
 }
 
-std::string RunShelf::why_none_begins() const {
+std::string RunShelf::why_none_begins(Clock::time_point now) const {
   const std::lock_guard lock(live_mutex_);
-  return why_none_begins_;
+  return now - none_began_at_ < kNoneBegins ? why_none_begins_ : "";
 }
 
 // A file that is there may have troubles of its own, such as damage, which say nothing about other runs. One that could
@@ -146,6 +146,7 @@ void RunShelf::note_beginning(bool known, const absl::Status& status) {
   if (known && !status.ok() && !absl::IsResourceExhausted(status)) return;
   const std::lock_guard live(live_mutex_);
   why_none_begins_ = std::string(status.message());
+  none_began_at_ = Clock::now();
 }
 
 // One of several senders does not get the places of all. How many there are depends on what is open besides the runs,

@@ -52,8 +52,10 @@ class RunShelf {
   bool leaves_open() const { return Clock::now() >= closes_until_.load(); }
   std::size_t left() const { return left_; }
   std::size_t open_runs() const;
-  // Why the last run that was to begin could not: its file could not be made. "" = it could.
-  std::string why_none_begins() const;
+  // Why the last run that was to begin could not: its file could not be made. "" = it could, or that was more than a
+  // minute ago: whoever asks may send no runs here until the answer is "".
+  static constexpr std::chrono::minutes kNoneBegins{1};
+  std::string why_none_begins(Clock::time_point now = Clock::now()) const;
 
  private:
   struct Open {
@@ -96,6 +98,7 @@ class RunShelf {
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
   std::map<std::string, std::string> files_;  // of open runs
   std::string why_none_begins_;               // guarded by live_mutex_
+  Clock::time_point none_began_at_{};         // guarded by live_mutex_
   SendersOfFiles senders_;                    // of files, for remove_what_is_over() alone
   QuotaKeeper quotas_;
   FindingsLog findings_;

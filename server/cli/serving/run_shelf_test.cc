@@ -59,6 +59,7 @@ TEST_F(RunShelfTest, SaysWhyNoRunBeginsUntilOneDoes) {
   RunShelf shelf(ServeConfig{.folder = folder_ / "later", .fsync = "checkpoint"}, nullptr, &metrics_);
   EXPECT_FALSE(shelf.keeper().open({.id = "one"}).ok());
   EXPECT_THAT(shelf.why_none_begins(), HasSubstr("one.castscope: the run file cannot be created (No such file"));
+  EXPECT_EQ(shelf.why_none_begins(RunShelf::Clock::now() + RunShelf::kNoneBegins), "") << "it may be tried again";
   std::filesystem::create_directory(folder_ / "later");
   EXPECT_TRUE(shelf.keeper().open({.id = "two"}).ok());
   EXPECT_EQ(shelf.why_none_begins(), "");
