@@ -27,7 +27,7 @@ class Running(types.SimpleNamespace):
 
     def __init__(self, ended):
         super().__init__(name="job", killed=False, recorder_killed=False, damaged=False, limited=False, drops=False,
-                         program=None, done=lambda: 5,
+                         program=None, said="", done=lambda: 5,
                          recorder=types.SimpleNamespace(poll=lambda: 0 if ended else None))
 
     def report(self, reason="events_missing", notice="the collector keeps 1 MB of a run"):

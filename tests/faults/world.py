@@ -209,7 +209,8 @@ class World:
         if self.may_miss and not run["complete"]:
             assert run["missing"] and counted <= truth + job.killed, f"{job.name}: {counted} casts for {truth}"
             return
-        assert truth <= counted <= truth + job.killed, f"{job.name}: {counted} casts for {truth}, {run['missing']}"
+        assert truth <= counted <= truth + job.killed, (
+            f"{job.name}: {counted} casts for {truth}, {run['missing']}; {job.said}")
         dropped = sum(process["events_dropped"] for process in report["processes"])
         assert not job.drops or (dropped and "the collector takes " in " ".join(run["notices"])), (
             f"{job.name}, which is beyond its quota: {dropped} dropped, {run['notices']}")
