@@ -14,7 +14,7 @@
 
 namespace castscope::admission {
 
-// What a token allows its owner to do. A token that allows kAdminister allows the other two as well.
+// The owner of a token may send runs, see runs, or administer the collector. A token for kAdminister allows all three.
 enum class Role : std::uint8_t { kSend, kSee, kAdminister };
 inline constexpr std::array<std::string_view, 3> kRoleWords = {"send", "see", "administer"};
 

@@ -8,7 +8,7 @@ namespace castscope::cli {
 void put_aside_inherited_signals();
 // Before this process, or its child, becomes the job. May be called in a signal handler.
 void give_back_inherited_signals();
-// Whether castscope alone ignores SIGXFSZ.
+// Returns whether castscope ignores SIGXFSZ although its parent did not.
 bool ignores_file_size();
 
 bool is_ignored(int signal);

@@ -30,8 +30,9 @@ std::atomic<bool> has_broken = false;
 JobEnd job_end;
 std::atomic<bool> job_has_ended = false;
 
-// What castscope becomes while no job has been started.
+// The job that castscope executes in its own place if it breaks before it has started that job.
 struct Start {
+  pid_t process = 0;  // castscope's own: a child of it that breaks must not start the job a second time
   std::vector<std::string> command;
   std::vector<char*> arguments;
   sigset_t signals;  // as they were blocked when castscope began
@@ -40,7 +41,7 @@ struct Start {
 std::atomic<const Start*> start = nullptr;
 
 [[noreturn]] void become_job(const Start& job) {
-  if (job.command.empty()) _exit(job.exit_status);
+  if (job.command.empty() || getpid() != job.process) _exit(job.exit_status);
   for (const int signal : kFaults) ::signal(signal, SIG_DFL);
   give_back_inherited_signals();
   sigprocmask(SIG_SETMASK, &job.signals, nullptr);
@@ -100,7 +101,8 @@ bool may_open(int files) {
 }  // namespace
 
 void guard_start(const std::vector<std::string>& command, int exit_status) {
-  auto* const job = new Start{.command = command, .arguments = {}, .signals = {}, .exit_status = exit_status};
+  auto* const job =
+      new Start{.process = getpid(), .command = command, .arguments = {}, .signals = {}, .exit_status = exit_status};
   for (std::string& word : job->command) job->arguments.push_back(word.data());
   job->arguments.push_back(nullptr);
   sigprocmask(SIG_SETMASK, nullptr, &job->signals);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -47,6 +48,18 @@ TEST(LastResortDeathTest, BeforeTheJobHasStartedWeBecomeIt) {
         std::thread([] { throw std::runtime_error("a surprise"); }).join();
       },
       ExitedWithCode(7), "castscope itself has failed; the job runs unobserved");
+}
+TEST(LastResortDeathTest, AChildOfOursThatBreaksStartsNoJob) {
+  EXPECT_EXIT(
+      {
+        guard_start({"sh", "-c", "exit 7"}, 125);
+        const pid_t child = fork();
+        if (child == 0) abort();
+        int status = 0;
+        waitpid(child, &status, 0);
+        _exit(WEXITSTATUS(status));
+      },
+      ExitedWithCode(125), "");
 }
 TEST(LastResortDeathTest, AJobThatMustNotRunWithoutUsIsNotStarted) {
   EXPECT_EXIT(

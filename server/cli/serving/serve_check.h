@@ -1,4 +1,4 @@
-// Whether a collector can be started with its settings, found out without making anything or listening anywhere.
+// Checks the settings of a collector before it starts. The check makes no file and opens no port.
 #pragma once
 
 #include <memory>

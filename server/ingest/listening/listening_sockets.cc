@@ -29,7 +29,7 @@ absl::Status cannot(const std::string& address, int error) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
-// Whether something else lies in the place of a socket's file: bind() says of that, too, that the address is in use.
+// Returns whether the path is a file that is no socket. bind() reports EADDRINUSE for such a file, too.
 bool is_no_socket(const std::string& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode);

@@ -1,4 +1,4 @@
-// What a run keeps in memory has a bound, also where senders alone decide how much there is.
+// A run keeps a bounded number of relays and of rejections in memory, however many its senders cause.
 #include "absl/strings/str_cat.h"
 #include "server/ingest/run/run_table_test.h"
 
