@@ -11,11 +11,12 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
 pytest.importorskip("playwright")
-from chromium import until
+from chromium import PATIENCE_S, until
 from program import clean_environment
 from viewer import ENDLESS, of_serve
 from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, opened, sample, tab, window_of  # noqa: F401
@@ -159,20 +160,24 @@ def test_the_page_looks_as_expected(browser, look, sample, tmp_path, width, heig
     page = opened(look, sample, "training", width=width, height=height)
     page.get_by_text("teacher.weight is cast again").first.wait_for()
     until(page, "() => /\\d/.test(document.querySelector('.legend').textContent)")
+    blank = browser.browser.new_page()
     for scheme in "light", "dark":
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(500)  # pictures that are on their way
-        shown = page.screenshot()
         file = GOLDEN / f"training-{width}-{scheme}.png"
         if os.environ.get("CASTSCOPE_UPDATE_GOLDEN"):
+            page.wait_for_timeout(3000)
             GOLDEN.mkdir(exist_ok=True)
-            file.write_bytes(shown)
-        blank = browser.browser.new_page()
-        different = blank.evaluate(DIFFERENT_CELLS,
-                                   [base64.b64encode(one).decode() for one in (shown, file.read_bytes())])
-        blank.close()
+            file.write_bytes(page.screenshot())
+        expected = base64.b64encode(file.read_bytes()).decode()
+        until_s = time.monotonic() + PATIENCE_S  # what the page asked for may still be on its way
+        while True:
+            shown = page.screenshot()
+            different = blank.evaluate(DIFFERENT_CELLS, [base64.b64encode(shown).decode(), expected])
+            if different < 0.003 or time.monotonic() > until_s:
+                break
         (tmp_path / file.name).write_bytes(shown)
         assert different < 0.003, f"{different:.1%} of {tmp_path / file.name} differs from {file}"
+    blank.close()
 
 
 def test_a_link_to_a_selection_shows_what_is_in_it(look, sample):

@@ -48,7 +48,8 @@ export class Going {
 
   /** Chooses the event that an address names, if it names one. */
   async chooseOf({ event }: ViewState): Promise<void> {
-    if (event) await this.choose(event.track, event.at, 0, { details: false, otherwise: 'The event of this link is not in this run, or is no longer held one by one.' });
+    if (!event) return;
+    if (await this.state.read()) await this.choose(event.track, event.at, 0, { details: false, otherwise: 'The event of this link is not in this run, or is no longer held one by one.' });
   }
 
   choseEvent(event: EventDetail, details = true): void {
@@ -140,7 +141,7 @@ export class Going {
   }
 
   async goToStep(number: number): Promise<void> {
-    await this.goToOwnStep(this.state.definitions.steps.stepOf(number), `There is no step ${number} in the timeline.`);
+    if (await this.state.read()) await this.goToOwnStep(this.state.definitions.steps.stepOf(number), `There is no step ${number} in the timeline.`);
   }
 
   /** `step` is the process's own number. */

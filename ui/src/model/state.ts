@@ -140,15 +140,34 @@ export class State {
   /** Made when somebody asks; anew after findings or definitions have come. */
   private knownLinks: FindingLinks | null = null;
   private knownMarks: FindingMarks | null = null;
+  private reading: ((read: boolean) => void) | null = null;
   private readonly listeners = new Map<Topic, (() => void)[]>();
 
   on(topics: Topic | Topic[], listener: () => void): void {
     for (const topic of [topics].flat()) this.listeners.set(topic, [...(this.listeners.get(topic) ?? []), listener]);
   }
 
+  /** Waits until there is a run and its file has been read: only then is it known what the run does not have. false:
+   * something else was asked for meanwhile. */
+  read(): Promise<boolean> {
+    this.reading?.(false);
+    this.reading = null;
+    if (this.isRead) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      this.reading = resolve;
+    });
+  }
+
+  private get isRead(): boolean {
+    return this.run !== null && this.run.run_state !== 'loading';
+  }
+
   tell(topic: Topic): void {
     if (topic === 'findings' || topic === 'definitions') this.knownLinks = this.knownMarks = null;
     for (const listener of this.listeners.get(topic) ?? []) listener();
+    if (topic !== 'run' || !this.isRead) return;
+    this.reading?.(true);
+    this.reading = null;
   }
 
   /** What stands out in the timeline: what the search finds, or else the events of the chosen finding. */

@@ -88,3 +88,24 @@ test('a view that was left is found again', () => {
   other.take(state.viewState());
   assert.deepEqual(other.viewState(), state.viewState());
 });
+
+test('what needs a whole run waits until its file is read, and gives way to what is asked for after it', async () => {
+  const state = stateOf('loading');
+  const first = state.read();
+  const second = state.read();
+  state.tell('run');
+  assert.equal(await first, false);
+  state.run = { ...state.run!, run_state: 'finished' };
+  state.tell('run');
+  assert.equal(await second, true);
+  assert.equal(await state.read(), true);
+});
+
+test('what is asked for before there is a run waits for it', async () => {
+  const state = new State();
+  const read = state.read();
+  state.tell('run');
+  state.run = stateOf('live').run;
+  state.tell('run');
+  assert.equal(await read, true);
+});
