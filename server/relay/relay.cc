@@ -30,6 +30,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestNap{1}, kPatienceForGoodbye{500};
+// What the job has left is in memory, and is read at once. On a machine with far too much to do it takes longer, and
+// whoever gives up then leaves all of it where it is.
+constexpr std::chrono::seconds kPatienceForLastLook{120};
 // The command line only helps people to recognise the run.
 constexpr std::size_t kMostCommandBytes = 64u << 10;
 
@@ -120,6 +123,8 @@ class Relay::Impl {
   milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
   bool make_room();
+  // Returns whether all was read, and stands in the outbox with the goodbye.
+  bool look_for_the_last_time(const Farewell& farewell);
   void look_after_held_events(Clock::time_point now);
   absl::Status spool();
   void spool_at_end(Summary& summary);
@@ -322,18 +327,18 @@ void Relay::Impl::end_threads() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool Relay::Impl::look_for_the_last_time(const Farewell& farewell) {
+  std::unique_lock lock(mutex_);
+  farewell_ = farewell;
+  stopping_ = true;
+  changed_.notify_all();
+  return changed_.wait_for(lock, kPatienceForLastLook, [this] { return drained_; });
+}
+
 Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
-  const Clock::time_point deadline = Clock::now() + at_most;
-  bool drained = false;
-  {
-    std::unique_lock lock(mutex_);
-    farewell_ = farewell;
-    stopping_ = true;
-    changed_.notify_all();
-    drained = changed_.wait_until(lock, deadline, [this] { return drained_; });
-  }
+  const bool drained = look_for_the_last_time(farewell);
   Summary summary;
-  const Clock::time_point begin = Clock::now();
+  const Clock::time_point begin = Clock::now(), deadline = begin + at_most;
   Clock::time_point last_answer = begin;
   std::uint64_t left = outbox_.bytes();
   const auto in_vain = [&] {
@@ -346,7 +351,10 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   };
   while (drained && !summary.delivered && !uplink_.shut_out() && !in_vain() && Clock::now() < deadline)
     summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
-  if (!summary.delivered) {
+  if (!drained) {
+    summary.problem = absl::StrCat("what the job has left could not be read within ", kPatienceForLastLook.count(),
+                                   " s: this machine has too much to do");
+  } else if (!summary.delivered) {
     summary.problem = uplink_.trouble();
     if (summary.problem.empty())
       summary.problem = uplink_.ever_connected() ? absl::StrCat("the collector did not acknowledge everything within ",

@@ -54,8 +54,8 @@ class Relay {
   // Waits until quiet() is true, or the time is over; returns quiet().
   bool wait_until_quiet(std::chrono::milliseconds at_most);
 
-  // Drains for the last time, sends the farewell, and waits at most `deadline` for the acknowledgement. Processes that
-  // still run are reported as kRunning and read up to this moment.
+  // Drains for the last time, sends the farewell, and then waits at most `deadline` for the acknowledgement. Processes
+  // that still run are reported as kRunning and read up to this moment.
   Summary stop(const Farewell& farewell, std::chrono::milliseconds deadline);
 
   Progress progress() const;
