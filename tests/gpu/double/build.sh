@@ -16,11 +16,19 @@ shift
 while [ $# -gt 0 ]; do
   if [ "$1" = -- ]; then real=("${@:2}"); break; fi
   [ -d "$1" ] || stop "There is no folder $1."
-  folders+=("$1") includes+=(-isystem "$1")
+  folders+=("$(cd "$1" && pwd)")
   shift
 done
 mkdir -p "$out/made"
 out=$(cd "$out" && pwd)
+# The compiler works in OUT, and is given everything by names there, which are the same for each checkout and each OUT:
+# so ccache finds what was compiled for another one.
+ln -sfn "$here" "$out/sources"
+for folder in "${folders[@]}"; do
+  name=headers-${#includes[@]}
+  ln -sfn "$folder" "$out/$name"
+  includes+=("-isystem$name")
+done
 
 # Where one of the include folders has that header.
 header() {
@@ -73,11 +81,13 @@ stub_source() {
   done
 }
 
-compile() {
+# compile SOURCE OBJECT: both are named as they are in OUT
+compile() (
+  cd "$out"
   # shellcheck disable=SC2086
-  $compiler -std=c++20 -O1 -g1 -fPIC -Wall -Wextra -Wno-deprecated-declarations -iquote "$here" -iquote "$out/made" \
-    "${includes[@]}" -c "$1" -o "$2"
-}
+  CCACHE_NOHASHDIR=1 $compiler -std=c++20 -O1 -g1 -fPIC -Wall -Wextra -Wno-deprecated-declarations -iquote sources \
+    -iquote made "${includes[@]}" -c "$1" -o "$2"
+)
 
 # library NAME EXPORTS SOURCE…: a shared library whose symbols have its name as their version, as the real one's have
 library() {
@@ -87,7 +97,7 @@ library() {
   mkdir -p "$made"
   for source in "$@"; do
     objects+=("$made/$(basename "$source").o")
-    compile "$source" "${objects[-1]}" & jobs+=($!)
+    compile "sources/$(basename "$source")" "made/$name/$(basename "$source").o" & jobs+=($!)
     # Two at a time.
     if [ ${#jobs[@]} -ge 2 ]; then wait "${jobs[0]}"; jobs=("${jobs[@]:1}"); fi
   done
@@ -95,7 +105,7 @@ library() {
   missing "$name" "${objects[@]}" >"$made/missing"
   if [ -s "$made/missing" ]; then
     stub_source <"$made/missing" >"$made/missing.cc"
-    compile "$made/missing.cc" "$made/missing.o"
+    compile "made/$name/missing.cc" "made/$name/missing.o"
     objects+=("$made/missing.o")
   fi
   printf '%s { global: %s %s };\nNOGPU { global: nogpu_*; _ZN*5nogpu*; local: *; };\n' "$name" "$exports" \
