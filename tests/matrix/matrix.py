@@ -96,6 +96,8 @@ def environments(whats, interpreter):
 def environment_of_runs():
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["XDG_CACHE_HOME"] = str(FOLDER / "cache")  # the agent is built anew
+    # It is installed without bytecode, which the first job writes: otherwise each job would compile PyTorch's sources.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     masquerade = pathlib.Path("/usr/lib/ccache")  # compilers by their own names: Inductor takes no CXX of two words
     if masquerade.is_dir():
         environment |= {"PATH": f"{masquerade}:{environment['PATH']}", "CCACHE_BASEDIR": str(ROOT),
