@@ -5,11 +5,13 @@ The CPU build of PyTorch, real CUPTI calls, a virtual device (double/README.md).
 
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
 import pytest
 import runs
+import sharing
 from reports import read_report
 
 JOB = pathlib.Path(__file__).resolve().parent / "launching.py"
@@ -20,21 +22,31 @@ KERNELS_IN_CALL, NS_IN_CALL = 3, 6000
 def launch(cupti, tmp_path):
     """Runs the job under castscope. Returns its output, the truth, the report, and its standard error."""
 
-    def run(steps, *more, faults="", options=("--gpu", "on", "--deep", "always"), under=True):
+    def run(steps, *more, faults="", options=("--gpu", "on", "--deep", "always")):
         log = tmp_path / "truth.jsonl"
-        log.unlink(missing_ok=True)
-        command = [sys.executable, str(JOB), str(cupti), str(steps), *map(str, more)]
-        if under:
-            command = [str(runs.CASTSCOPE), "run", "-o", str(tmp_path / "run"), "--force", *options, "--", *command]
+        command = [str(runs.CASTSCOPE), "run", "-o", str(tmp_path / "run"), *options, "--",
+                   sys.executable, str(JOB), str(cupti), str(steps), *map(str, more)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=runs.LIMIT_S,
                               env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log),
                                                               "CASTSCOPE_NOGPU_FAULTS": faults})
         assert done.returncode == 0, done.stderr[-4000:]
-        written = tmp_path / "run.json"
-        report = read_report(written) if under else None
-        return json.loads(done.stdout), [json.loads(line) for line in log.open()], report, done.stderr
+        truth = [json.loads(line) for line in log.open()]
+        return json.loads(done.stdout), truth, read_report(tmp_path / "run.json"), done.stderr
 
     return run
+
+
+@pytest.fixture(scope="module")
+def alone(cupti, job_profiler, tmp_path_factory):
+    """What the job tells without castscope, by its steps and by when it profiles itself: forks of one process."""
+    profiled = {(8, when): [str(job_profiler), when] for when in ("midway", "first", "first-unsubscribed")}
+    programs = {job: shlex.join([str(JOB), str(cupti), str(job[0]), *more])
+                for job, more in {(5, None): [], **profiled}.items()}
+    command = sharing.command(programs.values(), *sharing.SEPARATED)
+    outcome = runs.plain(command, tmp_path_factory.mktemp("alone") / "run")
+    assert outcome.status == 0, outcome.stderr.decode()
+    lines = sharing.printed(outcome, programs.values())
+    return {job: json.loads(lines[program][0]) for job, program in programs.items()}
 
 
 def operator(report, name):
@@ -100,8 +112,8 @@ def test_cupti_without_buffers_loses_records_and_nothing_else(launch):
     assert gpu["gpu_records"] + gpu["gpu_lost"] >= len(truth) and gpu["gpu_lost"] > 0
 
 
-def test_the_jobs_own_profiler_has_the_seat_while_it_wants_it(launch, job_profiler):
-    plain, _, _, _ = launch(8, job_profiler, "midway", under=False)
+def test_the_jobs_own_profiler_has_the_seat_while_it_wants_it(launch, job_profiler, alone):
+    plain = alone[8, "midway"]
     assert plain["began"] == 0 and plain["profiled"] == 4 * (KERNELS_IN_CALL + 1)
     told, _, report, _ = launch(8, job_profiler, "midway")
     assert told == plain
@@ -111,8 +123,8 @@ def test_the_jobs_own_profiler_has_the_seat_while_it_wants_it(launch, job_profil
 
 
 @pytest.mark.parametrize("when", ["first", "first-unsubscribed"])
-def test_a_profile_that_begins_before_anything_is_timed_is_the_jobs_alone(launch, job_profiler, when):
-    plain, _, _, _ = launch(8, job_profiler, when, under=False)
+def test_a_profile_that_begins_before_anything_is_timed_is_the_jobs_alone(launch, job_profiler, alone, when):
+    plain = alone[8, when]
     assert plain["began"] == 0 and plain["profiled"] == 4 * (KERNELS_IN_CALL + 1)
     told, _, report, _ = launch(8, job_profiler, when)
     assert told == plain
@@ -132,10 +144,9 @@ def test_it_can_be_switched_off(launch):
     assert report["gpus"] is None
 
 
-def test_the_job_itself_is_the_same(launch):
-    plain, _, _, _ = launch(5, under=False)
-    told, _, _, stderr = launch(5)
-    assert told == plain
+def test_the_job_itself_is_the_same(launch, alone):
+    told, _, _, _ = launch(5)
+    assert told == alone[5, None]
 
 
 def test_a_job_without_cupti_says_why_it_is_not_timed(tmp_path):
