@@ -62,6 +62,15 @@ target_precompile_headers(castscope_test_headers PRIVATE
   <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
   <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
 
+# gold links a test in half of the time that the usual linker takes, most of which goes into gRPC and protobuf. Sanitizers
+# come with settings for the usual one.
+find_program(GOLD ld.gold)
+mark_as_advanced(GOLD)
+set(castscope_links_quickly "")
+if(GOLD AND NOT CASTSCOPE_SANITIZE)
+  set(castscope_links_quickly -fuse-ld=gold)
+endif()
+
 # castscope_test(NAME SOURCES a_test.cc [LINK libraries…]): one GoogleTest program; ctest lists its cases one by one.
 function(castscope_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
@@ -71,6 +80,7 @@ function(castscope_test name)
   target_compile_options(${name} PRIVATE ${castscope_of_tests} ${castscope_precompiled} -Wno-dangling-else)
   target_precompile_headers(${name} REUSE_FROM castscope_test_headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_link_options(${name} PRIVATE ${castscope_links_quickly})
   add_dependencies(unit_tests ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
 endfunction()
