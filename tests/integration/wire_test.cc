@@ -8,13 +8,11 @@
 
 #include <atomic>
 #include <cstring>
-#include <memory>
 #include <thread>
 
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "server/ingest/server.h"
 #include "server/relay/relay.h"
-#include "server/relay/sending/bring_home.h"
 #include "server/relay/sending/connect.h"
 #include "tests/integration/certificate.h"
 #include "tests/integration/collector_process.h"
@@ -301,59 +299,6 @@ TEST_F(WireTest, AFullDiskIsToldAndTheSegmentStays) {
   EXPECT_FALSE(summary.delivered);
   EXPECT_EQ(summary.problem, "the collector cannot keep the run now: the disk is full");
   EXPECT_TRUE(leaves_segments());
-}
-
-// A collector that takes nothing for a while costs no events: they wait on disk.
-TEST_F(WireTest, WhatDoesNotFitIntoMemoryWaitsOnDisk) {
-  constexpr int kCasts = 200'000;
-  std::atomic<bool> takes = false;
-  ingest::RunKeeper keeper = keeper_of(sink_);
-  keeper.open = [&](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
-    if (!takes) return absl::ResourceExhaustedError("the disk is full");
-    return sink_;
-  };
-  auto server = collector({}, keeper);
-  relay::Options small = options(server->in_process_channel());
-  const std::string file = run_.path() + ".spool";
-  small.max_unacknowledged_bytes = 4096;
-  small.make_spool = [&](const v1::Hello& hello) {
-    return relay::Spool::create(file, {.address = "collector"}, hello, 64u << 20);
-  };
-  relay::Relay relay(small);
-  ASSERT_TRUE(relay.start().ok());
-  WireJob job(run_.path(), 1024);
-  WireJob::Thread thread(job);
-  for (int i = 0; i < kCasts; ++i) {
-    while (!thread.has_room()) std::this_thread::yield();
-    thread.cast();
-  }
-  EXPECT_TRUE(std::filesystem::exists(file));
-  takes = true;
-  EXPECT_TRUE(relay.stop({}, 60s).delivered);
-  EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(kCasts));
-  EXPECT_FALSE(std::filesystem::exists(file));
-}
-
-// The collector's time begins when all is read: on a machine with far too much to do, reading takes long.
-TEST_F(WireTest, WhatIsReadLateWaitsOnDisk) {
-  auto server = collector({}, keeper_of(sink_));
-  relay::Options late = options(server->in_process_channel());
-  const std::string file = run_.path() + ".spool";
-  late.make_spool = [&](const v1::Hello& hello) {
-    return relay::Spool::create(file, {.address = "collector"}, hello, 64u << 20);
-  };
-  WireJob job(run_.path(), 1u << 14);
-  WireJob::Thread thread(job);
-  std::size_t casts = 0;
-  for (; thread.has_room(); ++casts) thread.cast();
-  auto relay = std::make_unique<relay::Relay>(late);
-  ASSERT_TRUE(relay->start().ok());
-  const relay::Summary summary = relay->stop({}, 0s);
-  relay.reset();  // which has the file still
-  EXPECT_FALSE(summary.delivered);
-  EXPECT_EQ(summary.spool, file);
-  ASSERT_TRUE(relay::bring_home(file, {.channel = server->in_process_channel()}).ok());
-  EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(casts));
 }
 
 TEST_F(WireTest, AForeignFileInTheRunDirectoryIsNamedAndHarmsNobody) {
