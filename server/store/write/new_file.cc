@@ -17,6 +17,7 @@
 #include "server/store/file/run_file.h"
 #include "server/store/file/schema.h"
 #include "server/store/run/names.h"
+#include "server/store/write/run_keys.h"
 
 namespace castscope::store {
 namespace {
@@ -81,17 +82,20 @@ absl::Status sync_new_file(const std::string& path) {
   return status;
 }
 
-absl::Status lay_out_new_file(Database& database) {
+absl::Status lay_out_new_file(Database& database, const RunStart& start, bool keep_all) {
   // An empty file is worth no waiting for the disk.
-  CASTSCOPE_RETURN_IF_ERROR(database.exec(
-      absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
-                   kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
-          .c_str()));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(absl::StrCat("PRAGMA page_size = 4096; PRAGMA synchronous = OFF; BEGIN; "
+                                                       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
+                                                       kApplicationId, "; PRAGMA user_version = ", kFormat)
+                                              .c_str()));
   for (const char* const tables_of : {kTables, kDeepTables, kGpuTables})
     CASTSCOPE_RETURN_IF_ERROR(database.exec(tables_of));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(row_tables().c_str()));
   for (const char* const views_of : {kViews, kDeepViews, kGpuViews}) CASTSCOPE_RETURN_IF_ERROR(database.exec(views_of));
   CASTSCOPE_RETURN_IF_ERROR(write_names(database));
+  RunKeys keys;
+  CASTSCOPE_RETURN_IF_ERROR(keys.prepare(database));
+  CASTSCOPE_RETURN_IF_ERROR(keys.start(start, keep_all));
   return database.exec("COMMIT");
 }
 

@@ -137,11 +137,10 @@ absl::Status RunStore::Impl::fill(const RunStart& start) {
   auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
-  CASTSCOPE_RETURN_IF_ERROR(lay_out_new_file(database));
+  CASTSCOPE_RETURN_IF_ERROR(lay_out_new_file(database, start, options.keep_all));
   if (options.syncs_commits) CASTSCOPE_RETURN_IF_ERROR(sync_new_file(path));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing());
-  CASTSCOPE_RETURN_IF_ERROR(begin());
-  CASTSCOPE_RETURN_IF_ERROR(keys.start(start, options.keep_all));
+  CASTSCOPE_RETURN_IF_ERROR(begin());  // makes the log: whoever has no room for it learns it now
   return commit(false);
 }
 
