@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
 
 import pytest
 from program import ROOT, clean_environment
@@ -61,6 +63,21 @@ class Collector:
 
     def check(self, run):
         return self.castscope("check", pathlib.Path("collected", f"{run}.castscope"), text=True)
+
+
+def asked(url):
+    try:
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def readiness(monitor):
+    """What /readyz says once the collector knows its folder, which it reads beside the first requests."""
+    while "still being read" in (answer := asked(monitor + "/readyz"))[1]:
+        pass
+    return answer
 
 
 def certificate_for_loopback(folder):

@@ -10,12 +10,10 @@ import signal
 import sqlite3
 import subprocess
 import time
-import urllib.error
-import urllib.request
 
 import jsonschema
 import pytest
-from collectors import WAIT_S, Collector, exited, refused, train
+from collectors import Collector, asked, exited, readiness, refused, train
 from program import CAN_MOUNT, ROOT, clean_environment
 from prometheus_client.parser import text_string_to_metric_families
 from reports import read_report
@@ -109,14 +107,6 @@ def monitored(castscope):
     collector.stop()
 
 
-def asked(url):
-    try:
-        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
 def metrics_of(collector):
     text = asked(collector.monitor + "/metrics")[1]
     if shutil.which("promtool"):
@@ -146,7 +136,7 @@ def test_metrics_count_runs_events_findings_and_the_collectors_own_cost(wire, mo
 
 def test_it_is_healthy_while_it_runs_and_ready_while_it_can_take_runs(monitored):
     assert asked(monitored.monitor + "/healthz") == (200, "ok\n")
-    assert asked(monitored.monitor + "/readyz") == (200, "ok\n")
+    assert readiness(monitored.monitor) == (200, "ok\n")
     assert asked(monitored.monitor + "/api/v2/runs")[0] == 404
     if os.geteuid() != 0:
         monitored.folder.chmod(0o500)
@@ -167,7 +157,7 @@ def test_it_is_not_ready_while_there_are_no_inodes_for_a_run(wire, castscope, le
             (disk / f"ballast{number}").touch()
     for number in range(left):
         (disk / f"ballast{number}").unlink()
-    assert asked(monitor + "/readyz") == (200, "ok\n"), "no run has been to begin"
+    assert readiness(monitor) == (200, "ok\n"), "no run has been to begin"
     code, sentence = refused(wire, lambda: whole_run(wire, collector, "run"))
     assert code == "UNAVAILABLE" and "run.castscope: the disk has no inodes left for another file" in sentence
     status, why = asked(monitor + "/readyz")

@@ -12,7 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/files/owner.h"
-#include "server/store/read/run_heading.h"
+#include "server/store/file/stub.h"
+#include "server/store/write/new_file.h"
 
 namespace castscope::cli {
 namespace {
@@ -61,7 +62,28 @@ std::string why_not_taken(const std::string& run_file) {
                   : "";
 }
 
-CollectorFolder::CollectorFolder(std::string folder) : folder_(std::move(folder)) { read(); }
+// Whoever is killed while he makes a file leaves it empty, or with SQLite's journal beside it.
+std::vector<std::string> remove_stubs(const std::string& folder,
+                                      const std::function<bool(const std::string& stem)>& is_free) {
+  std::vector<std::string> removed;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string file = at->path().string();
+    if (at->path().extension() != ".castscope" || !why_not_taken(file).empty()) continue;
+    const Output output{(fs::path(folder) / at->path().stem()).string()};
+    std::error_code gone;
+    if (at->file_size(gone) != 0 && !is_there(file + "-journal")) continue;
+    if (is_there(output.report_file()) || !is_free(output.stem) || !store::is_stub(file)) continue;
+    store::remove_run_file(file);
+    removed.push_back(file);
+  }
+  return removed;
+}
+
+CollectorFolder::CollectorFolder(std::string folder, store::ReadHeading read_heading)
+    : folder_(std::move(folder)), read_heading_(std::move(read_heading)) {
+  read();
+}
 
 void CollectorFolder::read() {
   by_id_.clear();
@@ -72,15 +94,21 @@ void CollectorFolder::read() {
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const fs::directory_entry& entry = *at;
     if (entry.path().extension() != ".castscope") continue;
-    if (std::string why = why_not_taken(entry.path().string()); !why.empty()) {
+    const std::string file = entry.path().string();
+    if (std::string why = why_not_taken(file); !why.empty()) {
       unreadable_.push_back(std::move(why));
       continue;
     }
-    const auto heading = store::read_heading(entry.path().string());
+    const Output output{(fs::path(folder_) / entry.path().stem()).string()};
+    const auto heading = read_heading_(file);
     if (!heading.ok()) unreadable_.emplace_back(heading.status().message());
+    if (heading.ok() && heading->start.run_id.empty())
+      unreadable_.push_back(absl::StrCat(file,
+                                         ": no run is in this file; what an older castscope had not yet moved into "
+                                         "it may have gone with ",
+                                         file, "-wal"));
     if (!heading.ok() || !heading->start.collected) continue;
     const store::RunStart& start = heading->start;
-    const Output output{(fs::path(folder_) / entry.path().stem()).string()};
     stems_.insert(output.stem);
     by_id_[start.run_id].push_back({.stem = output.stem,
                                     .acknowledged = heading->acknowledged,
@@ -118,7 +146,11 @@ std::vector<ingest::RunOpening> CollectorFolder::left_open() const {
 Output CollectorFolder::place(const ingest::RunOpening& run) {
   const std::string wish = (fs::path(folder_) / plain_name(run)).string();
   const Known* holder = holder_of(run.id, wish);
-  if (holder != nullptr && !holds({holder->stem}, run.id)) read(), holder = holder_of(run.id, wish);
+  if (holder != nullptr && !holds({holder->stem}, run.id)) {
+    read();
+    holder = holder_of(run.id, wish);
+    if (holder != nullptr && !holds({holder->stem}, run.id)) holder = nullptr;  // it was damaged, and shows it nowhere
+  }
   const Output place{holder != nullptr ? holder->stem : free_place(run, wish).stem};
   note_place(run.id, place.stem);
   return place;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "server/cli/recording/output_name.h"
 #include "server/ingest/run/run_keeper.h"
+#include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
 
@@ -19,10 +21,16 @@ namespace castscope::cli {
 // lead anywhere, or somebody else's (server/files/owner.h), who may have put it there. "" = it takes it.
 std::string why_not_taken(const std::string& run_file);
 
+// Removes files that a collector was making when it was killed, and in which no run is (store::is_stub), unless another
+// castscope writes there. Returns their names. To be called before the folder is read.
+std::vector<std::string> remove_stubs(const std::string& folder,
+                                      const std::function<bool(const std::string& stem)>& is_free);
+
 class CollectorFolder {
  public:
-  // Reads the headings of the run files that are in the folder now.
-  explicit CollectorFolder(std::string folder);
+  // Reads the headings of the run files that are in the folder now. `read_heading` may know what a file says without
+  // opening it: before a run is placed in a file, that is opened in any case.
+  CollectorFolder(std::string folder, store::ReadHeading read_heading);
 
   // Returns a sentence about each run file that could not be read, or is not taken.
   const std::vector<std::string>& unreadable() const { return unreadable_; }
@@ -47,6 +55,7 @@ class CollectorFolder {
   void note_place(const std::string& run_id, const std::string& stem);
 
   std::string folder_;
+  store::ReadHeading read_heading_;
   std::vector<std::string> unreadable_;
   std::map<std::string, std::vector<Known>> by_id_;  // the copies of a run have one id
   absl::flat_hash_set<std::string> stems_;           // of all of them

@@ -3,14 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/inotify.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 
+#include "server/store/testing/opened_files.h"
 #include "server/store/testing/run_folder.h"
 
 namespace castscope::cli {
@@ -32,7 +30,9 @@ class CollectorFolderTest : public ::testing::Test {
     ASSERT_TRUE((*store)->close().ok());
   }
   void touch(const std::string& name) const { std::ofstream(folder_ / name) << "x"; }
-  CollectorFolder read() const { return CollectorFolder(folder_ / ""); }
+  CollectorFolder read(const std::string& folder = "") const {
+    return CollectorFolder(folder_ / folder, [](const std::string& file) { return store::read_heading(file); });
+  }
   static std::string place(CollectorFolder& folder, const std::string& run_id, const std::string& wish) {
     return fs::path(folder.place({.id = run_id, .name = wish}).stem).filename();
   }
@@ -51,27 +51,6 @@ TEST_F(CollectorFolderTest, NoRunTakesTheNameOfSettingsOrOfAnOption) {
   EXPECT_EQ(place(folder, "c", "-rf"), "run-rf");
   EXPECT_EQ(place(folder, "d", "castscope2"), "castscope2");
 }
-
-// The run files of a folder that were opened.
-class OpenedFiles {
- public:
-  explicit OpenedFiles(const fs::path& folder) { inotify_add_watch(fd_, folder.c_str(), IN_OPEN); }
-  ~OpenedFiles() { close(fd_); }
-  int count() const {
-    alignas(inotify_event) std::array<char, 1 << 14> events{};
-    const ssize_t length = ::read(fd_, events.data(), events.size());
-    int opened = 0;
-    for (ssize_t at = 0; at < length;) {
-      const auto* const event = reinterpret_cast<const inotify_event*>(events.data() + at);
-      opened += event->len > 0 && std::string_view(event->name).ends_with(".castscope") ? 1 : 0;
-      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    }
-    return opened;
-  }
-
- private:
-  const int fd_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-};
 
 TEST_F(CollectorFolderTest, ARunIsKnownByItsIdWhateverItsFileIsCalled) {
   write("old", "a", false);
@@ -134,6 +113,32 @@ TEST_F(CollectorFolderTest, ALinkIsNotFollowed) {
   EXPECT_EQ(place(folder, "run", "link"), "link-2");
 }
 
+TEST_F(CollectorFolderTest, FilesInWhichNoRunWasBegunAreRemoved) {
+  write("run", "a", false);
+  for (const char* const name : {"stub", "claimed", "reported"}) {
+    std::ofstream(folder_ / (std::string(name) + ".castscope")) << "";
+    fs::permissions(folder_ / (std::string(name) + ".castscope"), fs::perms::owner_read | fs::perms::owner_write);
+  }
+  touch("reported.json");
+  touch("torn.castscope");
+  const auto is_free = [](const std::string& stem) { return !stem.ends_with("claimed"); };
+  EXPECT_THAT(remove_stubs(folder_ / "", is_free), ElementsAre(folder_ / "stub.castscope"));
+  EXPECT_FALSE(fs::exists(folder_ / "stub.castscope"));
+  CollectorFolder folder = read();
+  EXPECT_EQ(folder.unreadable().size(), 3u);
+  EXPECT_EQ(place(folder, "b", "stub"), "stub");
+}
+
+// It was sound when its heading was kept, and nothing shows that it is not any more.
+TEST_F(CollectorFolderTest, ARunIsPlacedInNoFileThatDoesNotHoldIt) {
+  write("run", "a", true);
+  const auto kept = store::read_heading(folder_ / "run.castscope");
+  CollectorFolder folder(folder_ / "", [&kept](const std::string&) { return kept; });
+  EXPECT_EQ(place(folder, "a", "run"), "run");
+  touch("run.castscope");
+  EXPECT_EQ(place(folder, "a", "run"), "run-2");
+}
+
 TEST_F(CollectorFolderTest, AFileOfAStrangerIsNotTaken) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
   constexpr uid_t kStranger = 12345;
@@ -150,7 +155,7 @@ TEST_F(CollectorFolderTest, RunsOfOneNameAreNotReadForTheNextOne) {
   for (const char* const name : {"job", "job-2", "job-3"}) write(name, std::string("before ") + name, true);
   touch("job-4.castscope");
   CollectorFolder folder = read();
-  const OpenedFiles opened(folder_ / "");
+  const store::OpenedFiles opened(folder_ / "");
   EXPECT_EQ(place(folder, "a", "job"), "job-5");
   EXPECT_EQ(opened.count(), 1) << "it is not known whose job-4 is";
   touch("job-5.castscope");
@@ -175,7 +180,7 @@ TEST_F(CollectorFolderTest, RunsThatACollectorLeftOpenAreThoseWithoutAnEndOrARep
   touch("open.json");
   write("local", "d", false, /*collected=*/false);
   EXPECT_THAT(left_open(read()), ElementsAre("b in open", "c in killed"));
-  EXPECT_THAT(left_open(CollectorFolder(folder_ / "nowhere")), IsEmpty());
+  EXPECT_THAT(left_open(read("nowhere")), IsEmpty());
 }
 
 }  // namespace

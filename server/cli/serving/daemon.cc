@@ -50,10 +50,6 @@ std::uint64_t free_bytes(const std::string& folder) {
   _exit(0);
 }
 
-web::RunPtr run_of_file(const std::string& id, const std::string& file) {
-  return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
-}
-
 // It is no reason to refuse: volumes of containers are often made like this, and have one user. What others put there
 // is not taken.
 void warn_of_writers(const std::string& folder) {
@@ -85,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::start(const ServeConfig& given) 
   log::write_behind();                                 // a log that nobody reads stops no run
   for (const auto step : {&Daemon::listen, &Daemon::show_runs, &Daemon::start_monitor})
     if (absl::Status status = (daemon.get()->*step)(); !status.ok()) return status;
-  daemon->take_up_runs();
+  daemon->listen_to_signals();
   return daemon;
 }
 
@@ -131,8 +127,9 @@ void Daemon::tell_refused(const std::string& sentence) {
 
 absl::Status Daemon::show_runs() {
   if (runs_ == nullptr) return absl::OkStatus();
-  runs_->watch_folder(config_.folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
-    return why_not_taken(file).empty() ? run_of_file(id, file) : nullptr;
+  const web::FileRunOptions options{.read_heading = shelf_->read_heading()};
+  runs_->watch_folder(config_.folder, [options](const std::string& id, const std::string& file) -> web::RunPtr {
+    return why_not_taken(file).empty() ? std::make_shared<web::FileRun>(id, file, options) : nullptr;
   });
   const auto admits = [door = door_](const std::string& token) {
     // The page's server makes whoever gives a wrong token wait: it can give away such a one's place meanwhile.
@@ -160,21 +157,26 @@ absl::Status Daemon::start_monitor() {
   return absl::OkStatus();
 }
 
-void Daemon::take_up_runs() {
-  for (const std::string& sentence : shelf_->unreadable())
-    log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
+void Daemon::listen_to_signals() {
   // Relays that are still there go on with the next collector, so it would be of no use to make whoever stops this one
   // wait for the reports of all of their runs.
   signals_.listen(milliseconds(1700), [this] {
     stopping_ = true;
     shelf_->leave_open_after(steady_clock::now() + milliseconds(1300));
   });
+}
+
+// Who comes for a run before the folder is known waits. A page and the tokens do not.
+void Daemon::take_up_runs() {
+  for (const std::string& sentence : shelf_->look_into_folder())
+    log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
   for (ingest::RunOpening& run : shelf_->left_open())
     if (!shelf_->leaves_open()) server_->take_up(std::move(run));
 }
 
 void Daemon::run_until_stopped() {
-  look_after_runs_ = std::make_unique<PeriodicLook>(kLook, [this] { look_after_runs(); });
+  look_after_runs_ = std::make_unique<PeriodicLook>(
+      kLook, [this] { look_after_runs(); }, [this] { take_up_runs(); });
   for (;;) {
     const ServeSignals::Came came = signals_.wait(kLook);
     if (came == ServeSignals::Came::kStop) break;
@@ -199,10 +201,35 @@ void Daemon::run_until_stopped() {
   stop();
 }
 
+// "" = nothing happened to the folder. If somebody put another one in its place, the collector keeps others out of
+// that.
+std::string Daemon::folder_trouble() {
+  constexpr char kOpenRuns[] =
+      "runs that had ended went with it, and those that are open are written again when they end";
+  const std::lock_guard lock(lock_mutex_);
+  const std::string trouble = lock_->folder_trouble();
+  if (trouble.empty()) return std::string(lock_->restore_file().message());
+  absl::StatusOr<std::unique_ptr<CollectorLock>> other = CollectorLock::take(config_.folder);
+  if (other.ok()) lock_ = *std::move(other);
+  return absl::StrCat(
+      trouble, "; ", kOpenRuns, "; ",
+      other.ok() ? "the collector goes on in this one" : absl::StrCat("no run begins now: ", other.status().message()));
+}
+
+void Daemon::look_after_folder() {
+  const std::string trouble = folder_trouble();
+  if (trouble == folder_told_) return;
+  if (!trouble.empty()) log::error(absl::StrCat(config_.folder, ": ", trouble));
+  folder_told_ = trouble;
+}
+
 void Daemon::look_after_runs() {
   refusals_told_ = 0;
+  look_after_folder();
   server_->close_abandoned(kPatience);
   shelf_->look_after_troubles();
+  shelf_->look_after_files();
+  shelf_->note_ended();
   for (ingest::RunOpening& run : shelf_->take_unconcluded()) server_->take_up(std::move(run));
   if (steady_clock::now() - retained_at_ >= kBetweenRemovals) apply_retention();
   malloc_trim(0);  // glibc keeps what many streams at once have used, in an arena for each of their threads
@@ -232,6 +259,11 @@ std::string Daemon::metrics_text() const {
 
 std::string Daemon::trouble() const {
   if (stopping_) return "the collector is stopping";
+  if (!shelf_->knows_folder()) return "the runs of the folder are still being read";
+  {
+    const std::lock_guard lock(lock_mutex_);
+    if (const std::string gone = lock_->folder_trouble(); !gone.empty()) return gone;
+  }
   if (access(config_.folder.c_str(), W_OK) != 0) return "the folder of the runs cannot be written";
   if (free_bytes(config_.folder) < kLeastRoom) return "the disk of the folder is full";
   const std::string why = shelf_->why_none_begins();

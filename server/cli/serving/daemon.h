@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,13 +23,14 @@ namespace castscope::cli {
 
 class Daemon {
  public:
-  // Listens, and goes on with the runs that an earlier collector left open. To be called before any other thread
+  // Listens: relays are let in as soon as it is known which runs the folder holds. To be called before any other thread
   // starts. The error is a sentence about what in the settings cannot be used.
   static absl::StatusOr<std::unique_ptr<Daemon>> start(const ServeConfig& config);
   ~Daemon();  // what was logged is written
   // The address of the viewer's page with its token; "" = there is none.
   std::string page() const { return viewer_ != nullptr ? viewer_->url() : ""; }
-  // Returns when a signal has ended it. It may end the process itself.
+  // Reads which runs the folder holds, goes on with those that an earlier collector left open, and returns when a
+  // signal has ended it. It may end the process itself.
   void run_until_stopped();
 
  private:
@@ -37,8 +39,11 @@ class Daemon {
   absl::Status show_runs();
   absl::Status start_monitor();
   void tell_refused(const std::string& sentence);
+  void listen_to_signals();
   void take_up_runs();
   void look_after_runs();
+  void look_after_folder();
+  std::string folder_trouble();
   void apply_retention();
   void stop();
   std::string metrics_text() const;
@@ -50,8 +55,10 @@ class Daemon {
   TokensFile tokens_;
   std::shared_ptr<admission::Door> door_;
   std::shared_ptr<ingest::Traffic> traffic_ = std::make_shared<ingest::Traffic>();
-  std::unique_ptr<CollectorLock> lock_;
-  std::shared_ptr<web::Runs> runs_;  // null without a page
+  mutable std::mutex lock_mutex_;
+  std::unique_ptr<CollectorLock> lock_;  // guarded by lock_mutex_ once it is taken
+  std::string folder_told_;              // what the log last said of the folder
+  std::shared_ptr<web::Runs> runs_;      // null without a page
   std::unique_ptr<RunShelf> shelf_;
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<web::Viewer> viewer_;

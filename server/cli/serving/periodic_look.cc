@@ -7,8 +7,8 @@
 
 namespace castscope::cli {
 
-PeriodicLook::PeriodicLook(std::chrono::milliseconds every, std::function<void()> look)
-    : every_(every), look_(std::move(look)), thread_([this] { run(); }) {}
+PeriodicLook::PeriodicLook(std::chrono::milliseconds every, std::function<void()> look, std::function<void()> at_first)
+    : every_(every), look_(std::move(look)), at_first_(std::move(at_first)), thread_([this] { run(); }) {}
 
 PeriodicLook::~PeriodicLook() {
   stop(std::chrono::milliseconds(0));
@@ -22,15 +22,26 @@ bool PeriodicLook::stop(std::chrono::milliseconds at_most) {
   return changed_.wait_for(lock, at_most, [this] { return ended_; });
 }
 
+void PeriodicLook::look_once() {
+  try {
+    if (at_first_) {
+      at_first_();
+      at_first_ = nullptr;
+    } else {
+      look_();
+    }
+  } catch (const std::bad_alloc&) {
+    log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
+  }
+}
+
 void PeriodicLook::run() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, every_, [this] { return stopping_; })) {
+  bool at_once = static_cast<bool>(at_first_);
+  while (!changed_.wait_for(lock, std::exchange(at_once, false) ? std::chrono::milliseconds(0) : every_,
+                            [this] { return stopping_; })) {
     lock.unlock();
-    try {
-      look_();
-    } catch (const std::bad_alloc&) {
-      log::warn("there was no memory to look after the runs; it is tried again in ten seconds");
-    }
+    look_once();
     lock.lock();
   }
   ended_ = true;

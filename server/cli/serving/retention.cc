@@ -79,7 +79,8 @@ std::uint64_t bytes_of(const std::vector<Kept>& runs) {
 }
 
 // Of each run, in their order.
-std::vector<std::string> senders_of(const std::vector<Kept>& runs, SendersOfFiles& known) {
+std::vector<std::string> senders_of(const std::vector<Kept>& runs, SendersOfFiles& known,
+                                    const store::ReadHeading& read_heading) {
   std::vector<std::string> senders;
   SendersOfFiles found;
   for (const Kept& run : runs) {
@@ -88,7 +89,7 @@ std::vector<std::string> senders_of(const std::vector<Kept>& runs, SendersOfFile
     FileSender one{.written = run.written, .sender = ""};
     if (before != known.end() && before->second.written == run.written)
       one.sender = before->second.sender;
-    else if (const auto heading = store::read_heading(file); heading.ok())
+    else if (const auto heading = read_heading(file); heading.ok())
       one.sender = heading->start.sender;
     senders.push_back(one.sender);
     found[file] = std::move(one);
@@ -99,7 +100,8 @@ std::vector<std::string> senders_of(const std::vector<Kept>& runs, SendersOfFile
 
 class Removal {
  public:
-  explicit Removal(std::vector<Kept> runs) : runs_(std::move(runs)) {}
+  Removal(std::vector<Kept> runs, const store::ReadHeading& read_heading)
+      : runs_(std::move(runs)), read_heading_(read_heading) {}
   void by_age(std::uint64_t days, std::int64_t now_ns);
   void by_size(std::uint64_t most, std::int64_t now_ns, SendersOfFiles& senders);
   std::vector<RemovedRun> removed() && { return std::move(removed_); }
@@ -112,6 +114,7 @@ class Removal {
   bool remove(const Kept& run, std::int64_t before_ns);
 
   std::vector<Kept> runs_;
+  const store::ReadHeading& read_heading_;
   std::vector<RemovedRun> removed_;
 };
 
@@ -133,7 +136,7 @@ void Removal::by_size(std::uint64_t most, std::int64_t now_ns, SendersOfFiles& k
   std::uint64_t bytes = bytes_of(runs_);
   if (bytes <= most) return;
   std::map<std::string, Sender> senders;
-  const std::vector<std::string> names = senders_of(runs_, known);
+  const std::vector<std::string> names = senders_of(runs_, known, read_heading_);
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     Sender& sender = senders[names[i]];
     sender.bytes += runs_[i].bytes;
@@ -158,9 +161,9 @@ void Removal::by_size(std::uint64_t most, std::int64_t now_ns, SendersOfFiles& k
 }  // namespace
 
 std::vector<RemovedRun> remove_what_is_over(const std::string& folder, const Retention& kept, std::int64_t now_ns,
-                                            SendersOfFiles& senders) {
+                                            SendersOfFiles& senders, const store::ReadHeading& read_heading) {
   if (kept.days == 0 && kept.bytes == 0) return {};
-  Removal removal(runs_in(folder));
+  Removal removal(runs_in(folder), read_heading);
   if (kept.days > 0) removal.by_age(kept.days, now_ns);
   if (kept.bytes > 0) removal.by_size(kept.bytes, now_ns, senders);
   return std::move(removal).removed();

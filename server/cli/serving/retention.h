@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/cli/serving/serve_config.h"
+#include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
 
@@ -29,8 +30,9 @@ using SendersOfFiles = std::map<std::string, FileSender>;
 // sender whose runs take no more than an equal share of the bytes loses none for their size: what one sends in great
 // numbers, or leaves open, removes nothing of another's. A run that goes on, or ended less than two minutes ago and may
 // go on, one that another castscope writes, and files that no collector made stay, whatever their age and size.
-// `now_ns`: since 1970. `senders` is what the last call knew, and knows what this one does afterwards.
+// `now_ns`: since 1970. `senders` is what the last call knew, and knows what this one does afterwards;
+// `read_heading` is asked for the senders of other files. A file is opened before it is removed.
 std::vector<RemovedRun> remove_what_is_over(const std::string& folder, const Retention& kept, std::int64_t now_ns,
-                                            SendersOfFiles& senders);
+                                            SendersOfFiles& senders, const store::ReadHeading& read_heading);
 
 }  // namespace castscope::cli

@@ -38,7 +38,7 @@ class RetentionTest : public testing::Test {
   }
   std::vector<std::string> removed(const Retention& kept) {
     std::vector<std::string> names;
-    for (const RemovedRun& run : remove_what_is_over(folder_ / "", kept, now_ns_, senders_)) {
+    for (const RemovedRun& run : remove_what_is_over(folder_ / "", kept, now_ns_, senders_, read_)) {
       names.push_back(run.run_id);
       EXPECT_FALSE(fs::exists(run.stem + ".castscope") || fs::exists(run.stem + ".json")) << run.stem;
     }
@@ -52,6 +52,7 @@ class RetentionTest : public testing::Test {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   store::RunFolder folder_;
   SendersOfFiles senders_;
+  const store::ReadHeading read_ = [](const std::string& file) { return store::read_heading(file); };
 };
 
 TEST_F(RetentionTest, RemovesWhatEndedTooLongAgo) {
@@ -125,7 +126,7 @@ TEST_F(RetentionTest, AFileThatIsNoReportOfTheRunStaysWhereTheReportWouldBe) {
   write("old", 8);
   std::ofstream(folder_ / "old.json") << R"({"my own": "notes"})";
   SendersOfFiles senders;
-  EXPECT_EQ(remove_what_is_over(folder_ / "", {.days = 7}, now_ns_, senders).size(), 1u);
+  EXPECT_EQ(remove_what_is_over(folder_ / "", {.days = 7}, now_ns_, senders, read_).size(), 1u);
   EXPECT_FALSE(fs::exists(folder_ / "old.castscope"));
   EXPECT_TRUE(fs::exists(folder_ / "old.json"));
 }

@@ -64,7 +64,7 @@ std::string introduction(const ingest::RunOpening& run, const Output& output, bo
 
 RunShelf::RunShelf(const ServeConfig& config, std::shared_ptr<web::Runs> viewed, Metrics* metrics)
     : path_(config.folder),
-      folder_(config.folder),
+      headings_(std::make_shared<HeadingIndex>(config.folder, realtime_ns)),
       kept_{.keep_all = config.keep == "all", .syncs_commits = config.fsync == "commit"},
       viewed_(std::move(viewed)),
       metrics_(metrics),
@@ -87,15 +87,43 @@ ingest::RunKeeper RunShelf::keeper() {
   return keeper;
 }
 
-std::vector<std::string> RunShelf::unreadable() {
+store::ReadHeading RunShelf::read_heading() const {
+  return [headings = headings_](const std::string& file) { return headings->read(file); };
+}
+
+// Called with the lock held.
+CollectorFolder& RunShelf::folder() {
+  if (!folder_) {
+    const auto is_free = [](const std::string& stem) { return OutputClaim().take(stem); };
+    for (const std::string& file : remove_stubs(path_, is_free))
+      log::info(absl::StrCat(file, " was removed: a collector was killed when it made it, and no run is in it"));
+    folder_.emplace(path_, read_heading());
+    headings_->tidy();
+    knows_folder_ = true;
+  }
+  return *folder_;
+}
+
+std::vector<std::string> RunShelf::look_into_folder() {
   const std::lock_guard lock(mutex_);
-  return folder_.unreadable();
+  return folder().unreadable();
+}
+
+// A file that has just changed may change again within the same tick of its file system's clock. Between two looks it
+// settles.
+void RunShelf::note_ended() {
+  std::vector<std::string> files;
+  {
+    const std::lock_guard lock(mutex_);
+    files = std::exchange(ended_before_, std::exchange(ended_, {}));
+  }
+  for (const std::string& file : files) (void)headings_->read(file);
 }
 
 std::vector<ingest::RunOpening> RunShelf::left_open() {
   const std::lock_guard lock(mutex_);
-  std::vector<ingest::RunOpening> runs = folder_.left_open();
-  std::erase_if(runs, [this](const ingest::RunOpening& run) { return !OutputClaim().take(folder_.place(run).stem); });
+  std::vector<ingest::RunOpening> runs = folder().left_open();
+  std::erase_if(runs, [this](const ingest::RunOpening& run) { return !OutputClaim().take(folder().place(run).stem); });
   return runs;
 }
 
@@ -109,7 +137,7 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
   if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
   if (absl::Status status = leaves_some(run.sender); !status.ok()) return cannot_be_kept(run.id, status);
-  const Output output = folder_.place(run);
+  const Output output = folder().place(run);
   if (const std::string why = why_not_taken(output.run_file()); !why.empty())
     return cannot_be_kept(run.id, absl::PermissionDeniedError(why));
   std::error_code error;
@@ -126,7 +154,12 @@ absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::Run
   if (!store.ok()) return cannot_be_kept(run.id, store.status());
   log_of_run(log::Level::kInfo, run.id, introduction(run, output, known));
   Open& entry = open_[run.id];
-  entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output, claim, run};
+  entry = {.store = std::shared_ptr<store::RunStore>(*std::move(store)),
+           .shown = nullptr,
+           .output = output,
+           .claim = claim,
+           .run = run,
+           .file = web::FileIdentity(output.run_file())};
   // castscope.json and the source are on the job's machine: the job's settings and comments silence nothing here.
   const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
   findings_.begin(run.id, judge);
@@ -207,6 +240,19 @@ void RunShelf::look_after_troubles() {
   });
 }
 
+void RunShelf::look_after_files() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, entry] : open_) {
+    const std::string file = entry.output.run_file();
+    if (entry.told_moved || entry.file.still_there(file)) continue;
+    entry.told_moved = true;
+    log_of_run(log::Level::kError, id,
+               absl::StrCat(": ", file,
+                            " was moved or deleted while the run goes on; it is written again at the run's "
+                            "end. If the collector is killed before that, the run is not there"));
+  }
+}
+
 std::vector<ingest::RunOpening> RunShelf::take_unconcluded() {
   const std::lock_guard lock(mutex_);
   return std::exchange(unconcluded_, {});
@@ -214,11 +260,12 @@ std::vector<ingest::RunOpening> RunShelf::take_unconcluded() {
 
 void RunShelf::remove_what_is_over(const Retention& kept, std::int64_t now_ns) {
   // Without the lock: a run that is opened meanwhile has its claim, or waits for this one's.
-  for (const RemovedRun& run : cli::remove_what_is_over(path_, kept, now_ns, senders_)) {
+  for (const RemovedRun& run : cli::remove_what_is_over(path_, kept, now_ns, senders_, read_heading())) {
     {
       const std::lock_guard lock(mutex_);
-      folder_.forget(run.run_id, run.stem);
+      folder().forget(run.run_id, run.stem);
     }
+    headings_->forget(Output{run.stem}.run_file());
     ++metrics_->runs_removed;
     log_of_run(
         log::Level::kInfo, run.run_id,
@@ -291,6 +338,10 @@ void RunShelf::conclude_run(const Open& entry, const ingest::RunClosing& closing
   if (concluded.ok()) {
     if (!concluded->moved.empty()) log_of_run(log::Level::kWarning, id, absl::StrCat(": ", concluded->moved));
     findings_.end(id, *concluded->run);
+    {
+      const std::lock_guard lock(mutex_);
+      ended_.push_back(concluded->output.run_file());
+    }
     metrics_->found(concluded->run->judgement.findings);
     ++(closing.farewell ? metrics_->runs_finished : metrics_->runs_lost);
     if (!concluded->no_report.empty()) log_of_run(log::Level::kWarning, id, absl::StrCat(": ", concluded->no_report));
@@ -320,7 +371,8 @@ void RunShelf::conclude_shown(const Open& entry, web::RunState state, judging::J
   const auto oldest = concluded_.front();
   concluded_.pop_front();
   if (viewed_->find(oldest->id()) == oldest)
-    viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
+    viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(),
+                                                web::FileRunOptions{.read_heading = read_heading()}));
 }
 
 }  // namespace castscope::cli

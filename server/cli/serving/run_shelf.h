@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "server/cli/recording/collector_folder.h"
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_claim.h"
+#include "server/cli/serving/heading_index.h"
 #include "server/cli/serving/metrics.h"
 #include "server/cli/serving/quota_keeper.h"
 #include "server/cli/serving/retention.h"
@@ -37,13 +39,22 @@ class RunShelf {
   // The collector's tokens are these now, and their quotas hold for open runs, too.
   void change_tokens(const admission::Tokens& tokens) { quotas_.change(tokens); }
 
-  std::vector<std::string> unreadable();
+  // What the files of the folder say, to be asked of a file at any time, also after the shelf's end.
+  store::ReadHeading read_heading() const;
+  // Reads which runs the folder holds, unless that is known; a relay that comes before that waits for it. Returns a
+  // sentence about each file that could not be read, or is not taken.
+  std::vector<std::string> look_into_folder();
+  bool knows_folder() const { return knows_folder_; }
   // Runs that an earlier collector left open. A run that another castscope writes is not among them.
   std::vector<ingest::RunOpening> left_open();
   // Runs that had ended and could not be closed since the last call: on a full disk, say.
   std::vector<ingest::RunOpening> take_unconcluded();
   // Says of each run that met trouble whether it has passed. It should be called now and then.
   void look_after_troubles();
+  // Says of each open run whose file was moved or deleted that it was, once. It should be called now and then.
+  void look_after_files();
+  // Notes what the files of runs say that ended before the last call, for the next collector on this folder.
+  void note_ended();
   // Removes finished runs, as retention.h says. `now_ns`: since 1970. One thread calls it.
   void remove_what_is_over(const Retention& kept, std::int64_t now_ns);
 
@@ -64,8 +75,11 @@ class RunShelf {
     Output output;
     std::shared_ptr<OutputClaim> claim;  // no other castscope writes the file
     ingest::RunOpening run = {};
+    web::FileIdentity file;
+    bool told_moved = false;
   };
 
+  CollectorFolder& folder();
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run);
   absl::StatusOr<std::shared_ptr<store::RunSink>> reopen(const std::string& id, const Open& entry);
   void note_beginning(bool known, const absl::Status& status);
@@ -82,7 +96,9 @@ class RunShelf {
   std::uint64_t bytes_of(const std::string& id) const;
 
   const std::string path_;
-  CollectorFolder folder_;
+  const std::shared_ptr<HeadingIndex> headings_;
+  std::optional<CollectorFolder> folder_;  // nothing until somebody asks for it
+  std::atomic<bool> knows_folder_ = false;
   const store::StoreOptions kept_;
   const std::shared_ptr<web::Runs> viewed_;
   Metrics* const metrics_;
@@ -91,6 +107,7 @@ class RunShelf {
   std::map<std::string, std::uint64_t> troubles_;  // by run that cannot be kept: the commits of its store by then
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
   std::vector<ingest::RunOpening> unconcluded_;
+  std::vector<std::string> ended_, ended_before_;  // files of runs that ended since the last look, and before it
   std::atomic<Clock::time_point> closes_until_ = Clock::time_point::max();
   std::atomic<std::size_t> left_ = 0;
   // A separate one: requests and answers do not wait for a run that is being opened.

@@ -74,7 +74,13 @@ absl::StatusOr<RunCounts> read_counts(const std::string& path, std::uint64_t mos
 }
 
 absl::StatusOr<RunHeading> read_heading(const std::string& path, std::uint64_t most_work) {
-  auto database = open_as_it_is(path);
+  auto database = open_run_file(path);
+  const bool is_whole = database.ok();
+  if (is_whole) {
+    database->leave_out_unreadable();
+  } else {
+    database = open_as_it_is(path);
+  }
   if (!database.ok()) return database.status();
   database->limit_work(most_work);
   RunHeading heading;
@@ -90,6 +96,7 @@ absl::StatusOr<RunHeading> read_heading(const std::string& path, std::uint64_t m
     if (heading.start.collected) heading.acknowledged += relay.acknowledged;
     heading.farewell = heading.farewell && relay.said_goodbye;
   }
+  heading.whole = is_whole && database->left_out() == 0;
   if (status.ok()) return heading;
   const auto whole = open_run_file(path);  // knows better what is wrong with a file that was cut short
   return whole.ok() ? status : whole.status();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,9 +21,12 @@ struct RunHeading {
   std::uint64_t events = 0;        // handed over so far
   std::uint64_t acknowledged = 0;  // messages, of all relays together; of a collected run
   bool farewell = false;           // every relay has said that it is done
+  bool whole = false;              // nothing shows that the file is damaged, as far as it was read for this
 };
 // `most_work`: the bound of a reading, in SQLite's instructions; a million lanes take four million.
 absl::StatusOr<RunHeading> read_heading(const std::string& path, std::uint64_t most_work = 20'000'000);
+// What reads a heading, for those who do not care whether the file is opened for it.
+using ReadHeading = std::function<absl::StatusOr<RunHeading>(const std::string& path)>;
 
 // What the file counts of a run. Findings are those that were judged when it ended, by severity.
 struct RunCounts {

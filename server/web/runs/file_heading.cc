@@ -32,7 +32,8 @@ std::int64_t now_ns() { return std::chrono::system_clock::now().time_since_epoch
 
 }  // namespace
 
-FileHeading::FileHeading(std::string file) : file_(std::move(file)), first_(look()) {}
+FileHeading::FileHeading(std::string file, store::ReadHeading read_heading)
+    : file_(std::move(file)), read_heading_(std::move(read_heading)), first_(look()) {}
 
 FileHeading::Look FileHeading::look() const {
   Look look{.version = {}, .log = {}, .at_ns = now_ns(), .still_there = false};
@@ -62,7 +63,7 @@ absl::StatusOr<RunSummary> FileHeading::summary(const Look& look) const {
   if (is_current(summary_, look)) return summary_->value;
   Look now = look;
   now.log = version_of(file_ + "-wal");
-  auto heading = store::read_heading(file_);
+  auto heading = read_heading_(file_);
   has_log_ = !heading.ok() || !heading->end || now.log;
   if (heading.ok()) {
     heading->start.policy.clear();  // the largest part of it, and no list shows it

@@ -15,7 +15,8 @@ namespace castscope::web {
 
 class FileHeading {
  public:
-  explicit FileHeading(std::string file);
+  // `read_heading` is asked what the file says, unless that is known and the file has not changed.
+  FileHeading(std::string file, store::ReadHeading read_heading);
   const std::string& file() const { return file_; }
 
   // The file as the file system describes it now.
@@ -46,6 +47,7 @@ class FileHeading {
   static bool is_current(const std::optional<Read<T>>& read, const Look& now);
 
   const std::string file_;
+  const store::ReadHeading read_heading_;
   mutable std::mutex mutex_;
   mutable bool has_log_ = true;  // may have one: the run goes on, or its recorder was killed
   mutable std::optional<Read<RunSummary>> summary_;

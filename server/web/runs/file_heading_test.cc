@@ -31,6 +31,9 @@ class FileHeadingTest : public store::RunStoreTest {
     ASSERT_TRUE(database->close().ok());
     std::filesystem::last_write_time(path(), before);
   }
+  FileHeading of_file() const {
+    return {path(), [](const std::string& file) { return store::read_heading(file); }};
+  }
   static int exit_status(const FileHeading& heading) {
     const auto told = heading.summary(heading.look());
     return told.ok() && told->end ? told->end->exit_status.value_or(-1) : -1;
@@ -43,7 +46,7 @@ constexpr char kOtherEnd[] = "UPDATE run SET value = 4 WHERE key = 'exit_code'";
 
 TEST_F(FileHeadingTest, AFileThatDidNotChangeIsNotReadAgain) {
   record(3);
-  const FileHeading heading(path());
+  const FileHeading heading = of_file();
   EXPECT_EQ(exit_status(heading), 3);
   EXPECT_EQ(heading.counts()->findings.size(), 0u);
   change_unseen(kOtherEnd);
@@ -58,7 +61,7 @@ TEST_F(FileHeadingTest, AFileThatDidNotChangeIsNotReadAgain) {
 TEST_F(FileHeadingTest, AFileThatChangedAMomentAgoIsReadAgain) {
   record(3);
   age(0);
-  const FileHeading heading(path());
+  const FileHeading heading = of_file();
   EXPECT_EQ(exit_status(heading), 3);
   change_unseen(kOtherEnd);
   EXPECT_EQ(exit_status(heading), 4);
@@ -66,7 +69,7 @@ TEST_F(FileHeadingTest, AFileThatChangedAMomentAgoIsReadAgain) {
 
 TEST_F(FileHeadingTest, WhatStandsInTheLogIsReadToo) {
   record(3);
-  const FileHeading heading(path());
+  const FileHeading heading = of_file();
   EXPECT_EQ(exit_status(heading), 3);
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
   ASSERT_TRUE(database.ok() && database->exec("PRAGMA journal_mode = WAL").ok());
@@ -80,7 +83,7 @@ TEST_F(FileHeadingTest, WhatStandsInTheLogIsReadToo) {
 
 TEST_F(FileHeadingTest, AnotherFileOfThatNameIsNotTheOneThatWasThere) {
   record(3);
-  const FileHeading heading(path());
+  const FileHeading heading = of_file();
   EXPECT_TRUE(heading.look().still_there);
   std::filesystem::rename(path(), path("moved"));
   EXPECT_FALSE(heading.look().still_there);
@@ -91,7 +94,7 @@ TEST_F(FileHeadingTest, AnotherFileOfThatNameIsNotTheOneThatWasThere) {
 
 TEST_F(FileHeadingTest, AFileThatCannotBeReadForAWhileIsTriedAgain) {
   record(3);
-  const FileHeading heading(path());
+  const FileHeading heading = of_file();
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};

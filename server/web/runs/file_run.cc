@@ -19,7 +19,7 @@ RunState state_after(const std::optional<store::RunEnd>& end, bool farewell) {
 }  // namespace
 
 FileRun::FileRun(std::string id, std::string file, FileRunOptions options)
-    : FileRun(std::move(id), std::make_shared<FileHeading>(std::move(file)), std::move(options)) {}
+    : FileRun(std::move(id), std::make_shared<FileHeading>(std::move(file), options.read_heading), options) {}
 
 FileRun::FileRun(std::string id, std::shared_ptr<FileHeading> heading, FileRunOptions options)
     : RunSource(std::move(id), heading->file()), options_(std::move(options)), heading_(std::move(heading)) {}

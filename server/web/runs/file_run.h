@@ -16,6 +16,7 @@ struct FileRunOptions {
   rules::Settings settings = {};
   std::string this_host = {};  // source files of runs that were recorded on this host are here
   timeline::Budget budget = {};
+  store::ReadHeading read_heading = [](const std::string& file) { return store::read_heading(file); };
 };
 
 class FileRun final : public RunSource {

@@ -96,6 +96,7 @@ class RunSource {
 // Identifies the file that was seen first. If another file has its name, or none has, the run is `gone`.
 class FileIdentity {
  public:
+  FileIdentity() = default;  // of no file
   explicit FileIdentity(const std::string& path);
   bool still_there(const std::string& path) const;
 
