@@ -134,6 +134,8 @@ TEST_F(SyncsTest, WhatTheDiskMayNotHaveIsNotTakenForKept) {
 TEST_F(SyncsTest, ACollectorThatWasKilledBeforeASyncSyncsWhenItIsStartedAgain) {
   {
     const auto store = create(kSyncs);
+    ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 6}).ok());
+    ASSERT_TRUE(store->commit().ok());
     ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 7}).ok());
     syncs_.fail = true;
     EXPECT_FALSE(store->commit().ok());
@@ -141,6 +143,22 @@ TEST_F(SyncsTest, ACollectorThatWasKilledBeforeASyncSyncsWhenItIsStartedAgain) {
   EXPECT_FALSE(RunStore::resume(path(), kSyncs).ok());
   syncs_.fail = false;
   EXPECT_TRUE(RunStore::resume(path(), kSyncs).ok());
+}
+
+// SQLite syncs a new log before it writes anything into it.
+TEST_F(SyncsTest, AFirstCommitThatWasNotSyncedIsNotThere) {
+  {
+    const auto store = create(kSyncs);
+    ASSERT_TRUE(store->relay({.relay = "relay", .acknowledged = 7}).ok());
+    syncs_.fail = true;
+    EXPECT_FALSE(store->commit().ok());
+  }
+  auto again = RunStore::resume(path(), kSyncs);
+  EXPECT_TRUE(!again.ok() || (*again)->earlier_life().relays.empty());
+  syncs_.fail = false;
+  again = RunStore::resume(path(), kSyncs);
+  ASSERT_TRUE(again.ok());
+  EXPECT_THAT((*again)->earlier_life().relays, testing::IsEmpty());
 }
 
 }  // namespace
