@@ -34,6 +34,9 @@ constexpr std::chrono::minutes kPatience{2};
 constexpr std::chrono::minutes kBetweenRemovals{1};
 constexpr std::chrono::hours kCredibleStep{24};
 constexpr milliseconds kLastLines{300};
+// At the collector's end, for a look that is under way. Whoever starts a collector and stops it finds the runs closed
+// that an earlier one had left open.
+constexpr milliseconds kLastLook{100}, kFirstLook{1000};
 constexpr std::uint64_t kLeastRoom = 16u << 20;
 
 std::chrono::nanoseconds clock_offset() {
@@ -172,6 +175,7 @@ void Daemon::take_up_runs() {
     log::warn(absl::StrCat(sentence, "; a run that goes on is not looked for in it"));
   for (ingest::RunOpening& run : shelf_->left_open())
     if (!shelf_->leaves_open()) server_->take_up(std::move(run));
+  has_taken_up_ = true;
 }
 
 void Daemon::run_until_stopped() {
@@ -273,7 +277,7 @@ std::string Daemon::trouble() const {
 // Takes what still comes for a moment, and closes open runs for as long as the time allows.
 void Daemon::stop() {
   log::info("stopping");
-  const bool looks = !look_after_runs_->stop(milliseconds(100));  // first: it takes runs up
+  const bool looks = !look_after_runs_->stop(has_taken_up_ ? kLastLook : kFirstLook);  // first: it takes runs up
   server_->shutdown(milliseconds(500));
   if (const std::size_t left = shelf_->left(); left > 0) {
     log::info(absl::StrCat(left, left == 1 ? " run is" : " runs are",

@@ -63,7 +63,7 @@ class Daemon {
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<web::Viewer> viewer_;
   std::unique_ptr<web::HttpServer> monitor_;
-  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> stopping_ = false, has_taken_up_ = false;
   std::atomic<int> refusals_told_ = 0;  // since the last look
   std::chrono::steady_clock::time_point retained_at_{};
   std::chrono::nanoseconds clock_offset_{};  // of the wall clock from the steady one, at the start

@@ -36,10 +36,9 @@ void PeriodicLook::look_once() {
 }
 
 void PeriodicLook::run() {
+  if (at_first_) look_once();
   std::unique_lock lock(mutex_);
-  bool at_once = static_cast<bool>(at_first_);
-  while (!changed_.wait_for(lock, std::exchange(at_once, false) ? std::chrono::milliseconds(0) : every_,
-                            [this] { return stopping_; })) {
+  while (!changed_.wait_for(lock, every_, [this] { return stopping_; })) {
     lock.unlock();
     look_once();
     lock.lock();

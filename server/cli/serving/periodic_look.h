@@ -11,8 +11,9 @@ namespace castscope::cli {
 
 class PeriodicLook {
  public:
-  // `at_first` is called at once, and the first look comes after `every`. `look` may throw std::bad_alloc: the next one
-  // comes all the same. `at_first` may, too, and is called again then, before the next look.
+  // `at_first` is called at once, whenever the end comes, and the first look comes after `every`. `look` may throw
+  // std::bad_alloc: the next one comes all the same. `at_first` may, too, and is called again then, before the next
+  // look.
   PeriodicLook(std::chrono::milliseconds every, std::function<void()> look, std::function<void()> at_first = {});
   ~PeriodicLook();  // waits for a look that is under way
 

@@ -43,5 +43,13 @@ TEST(PeriodicLookTest, NoLookComesAfterTheEnd) {
   EXPECT_EQ(looks, 0) << "and the first one comes after the time";
 }
 
+TEST(PeriodicLookTest, WhatComesFirstComesAlsoWhereTheEndComesAtOnce) {
+  std::atomic<int> firsts = 0;
+  PeriodicLook look(
+      kLong, [] {}, [&] { ++firsts; });
+  EXPECT_TRUE(look.stop(kLong));
+  EXPECT_EQ(firsts, 1);
+}
+
 }  // namespace
 }  // namespace castscope::cli
