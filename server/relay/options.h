@@ -67,8 +67,9 @@ struct Options {
   // Called when there is no room in memory for what the collector does not take, and at the end for what it did not
   // take: makes the file for it, or says why there is none. Empty: there is no spool.
   std::function<absl::StatusOr<std::unique_ptr<Spool>>(const v1::Hello& hello)> make_spool = {};
-  std::string relay = {};  // this relay's id; "" = a new one
-  bool goes_on = false;    // a relay with this id sent some of the run before, and did not say goodbye
+  std::chrono::milliseconds spool_interval{10'000};  // after one that found no room: until the next try
+  std::string relay = {};                            // this relay's id; "" = a new one
+  bool goes_on = false;  // a relay with this id sent some of the run before, and did not say goodbye
   // The directory as it was made, and the roll of the job (agent/lanes/roll.h). Null: the directory is the one that is
   // there at the start, and there is no roll.
   std::shared_ptr<MadeDirectory> made = {};

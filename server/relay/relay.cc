@@ -122,7 +122,7 @@ class Relay::Impl {
   // Looks at everything once; returns how long to wait for the next look.
   milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
-  bool make_room();
+  bool make_room(Clock::time_point now);
   // Returns whether all was read, and stands in the outbox with the goodbye.
   bool look_for_the_last_time(const Farewell& farewell);
   void look_after_held_events(Clock::time_point now);
@@ -135,10 +135,10 @@ class Relay::Impl {
   Outbox outbox_;
   const v1::Hello hello_;
   Uplink uplink_;
-  bool spool_failed_ = false;
   Drainer drainer_;    // only the drain thread uses it while that runs
   Audience audience_;  // the drain thread's too
-  Clock::time_point next_flush_{};
+  Clock::time_point next_flush_{}, next_spool_{};
+  bool said_that_it_spools_ = false, said_that_it_cannot_spool_ = false;
   std::optional<Clock::time_point> events_held_since_;
   bool said_that_events_are_held_ = false;
   std::thread thread_;
@@ -212,7 +212,7 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   SegmentSource::Drained drained;
   // With a full outbox for which the disk has no room either, or a collector that refuses, nothing is taken: the rings
   // fill, and the process drops and counts.
-  if (!refused && (!outbox_.full() || make_room())) {
+  if (!refused && (!outbox_.full() || make_room(now))) {
     drained = drainer_.drain(now, !outbox_.holds_events());
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
     if (due || drained.batch_full || watched) drainer_.flush(due, now);
@@ -237,16 +237,17 @@ void Relay::Impl::look_after_held_events(Clock::time_point now) {
         "the collector takes counts alone now: single events that find no room in memory are dropped, and counted");
 }
 
-// The collector is away, or slow: what it has not acknowledged goes to disk.
-bool Relay::Impl::make_room() {
-  if (!options_.make_spool || spool_failed_ || outbox_.spools() || !uplink_.knows_numbers()) return false;
-  const absl::Status status = spool();
-  spool_failed_ = !status.ok();
-  if (options_.say)
-    options_.say(spool_failed_ ? absl::StrCat("what the collector does not take finds no room on disk (",
-                                              status.message(), "): single events are dropped, and counted")
-                               : "the collector does not take what the job sends: it is kept on disk until then");
-  return !spool_failed_;
+// The collector is away, or slow: what it has not acknowledged goes to disk. A disk that is full may have room again.
+bool Relay::Impl::make_room(Clock::time_point now) {
+  if (!options_.make_spool || !uplink_.knows_numbers() || now < next_spool_) return false;
+  const absl::Status status = outbox_.spools() ? outbox_.keep_rest() : spool();
+  if (!status.ok()) next_spool_ = now + options_.spool_interval;
+  bool& said = status.ok() ? said_that_it_spools_ : said_that_it_cannot_spool_;
+  if (options_.say && !std::exchange(said, true))
+    options_.say(status.ok() ? "the collector does not take what the job sends: it is kept on disk until then"
+                             : absl::StrCat("what the collector does not take finds no room on disk (",
+                                            status.message(), "): single events are dropped, and counted"));
+  return status.ok();
 }
 
 absl::Status Relay::Impl::spool() {

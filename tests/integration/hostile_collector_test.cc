@@ -93,7 +93,7 @@ class HostileCollectorTest : public testing::Test {
   }
   // Waits until the condition is true; ctest ends a test that waits for ever.
   template <typename Condition>
-  void wait_until(relay::Relay& relay, Condition condition) {
+  void wait_until(relay::Relay&, Condition condition) {
     while (!condition()) {
       std::unique_lock lock(waiting_);
       pause_.wait_for(lock, 1ms);

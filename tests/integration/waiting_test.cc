@@ -3,9 +3,14 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -43,9 +48,18 @@ class WaitingTest : public testing::Test {
     options.make_spool = [this](const v1::Hello& hello) {
       return relay::Spool::create(file_, {.address = "collector"}, hello, 64u << 20);
     };
+    options.spool_interval = 20ms;
+    options.say = [this](const std::string& sentence) {
+      const std::lock_guard lock(mutex_);
+      said_ += sentence + "\n";
+    };
     auto relay = std::make_unique<relay::Relay>(std::move(options));
     EXPECT_TRUE(relay->start().ok());
     return relay;
+  }
+  std::string said() {
+    const std::lock_guard lock(mutex_);
+    return said_;
   }
 
   TemporaryDirectory run_;
@@ -53,6 +67,22 @@ class WaitingTest : public testing::Test {
   std::atomic<bool> takes_ = true;
   std::shared_ptr<ingest::RecordingSink> sink_ = std::make_shared<ingest::RecordingSink>();
   std::unique_ptr<ingest::Server> server_;
+  std::mutex mutex_;
+  std::string said_;
+};
+
+// As on a full disk, files of this process do not grow beyond this size.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 // A collector that takes nothing for a while costs no events: they wait on disk.
@@ -71,6 +101,32 @@ TEST_F(WaitingTest, WhatDoesNotFitIntoMemoryWaitsOnDisk) {
   EXPECT_TRUE(relay->stop({}, 60s).delivered);
   EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(kCasts));
   EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+// What finds no room on disk stays in the rings, where a job drops events when they are full. This one waits instead.
+TEST_F(WaitingTest, ADiskThatHasRoomAgainIsUsedAgain) {
+  constexpr rlim_t kFull = 32u << 10;
+  signal(SIGXFSZ, SIG_IGN);
+  takes_ = false;
+  WireJob job(run_.path(), 1024);
+  WireJob::Thread thread(job);
+  auto disk = std::make_unique<FullDisk>(kFull);
+  const auto relay = this->relay(4096);
+  std::size_t casts = 0;
+  const auto cast = [&] {
+    if (thread.has_room())
+      thread.cast(), ++casts;
+    else
+      std::this_thread::yield();
+  };
+  while (said().find("finds no room on disk") == std::string::npos) cast();
+  EXPECT_LE(std::filesystem::file_size(file_), kFull);
+  disk.reset();
+  while (std::filesystem::file_size(file_) <= kFull) cast();
+  takes_ = true;
+  EXPECT_TRUE(relay->stop({}, 60s).delivered);
+  EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(casts));
+  EXPECT_EQ(std::ranges::count(said(), '\n'), 2) << said();
 }
 
 // The collector's time begins when all is read: on a machine with far too much to do, reading takes long.

@@ -78,6 +78,16 @@ absl::Status Outbox::spool(Entry& entry) {
 absl::Status Outbox::keep_in(std::unique_ptr<Spool> spool_to_use) {
   const std::lock_guard lock(mutex_);
   spool_ = std::move(spool_to_use);
+  return spool_all();
+}
+
+absl::Status Outbox::keep_rest() {
+  const std::lock_guard lock(mutex_);
+  return spool_ != nullptr ? spool_all() : absl::OkStatus();
+}
+
+// Called with the lock held.
+absl::Status Outbox::spool_all() {
   spool_failed_ = absl::OkStatus();
   for (Entry& entry : entries_)
     if (spool_failed_.ok()) spool_failed_ = spool(entry);
@@ -92,8 +102,7 @@ bool Outbox::spools() const {
 absl::StatusOr<std::string> Outbox::sync() {
   const std::lock_guard lock(mutex_);
   if (spool_ == nullptr) return "";
-  for (Entry& entry : entries_)  // of some, there may have been no room before
-    if (absl::Status status = spool(entry); !status.ok()) return status;
+  if (absl::Status status = spool_all(); !status.ok()) return status;  // for some, there may have been no room before
   if (absl::Status status = spool_->sync(); !status.ok()) return status;
   return spool_->path();
 }

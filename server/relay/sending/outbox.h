@@ -44,6 +44,8 @@ class Outbox {
   // Moves everything that is not acknowledged to disk, and from then on what is pushed, until all of it is
   // acknowledged: the spool's file is removed then. After an error what is in memory stays there.
   absl::Status keep_in(std::unique_ptr<Spool> spool);
+  // After such an error: puts what is in memory into the spool, which may have room again.
+  absl::Status keep_rest();
   bool spools() const;
   // Everything is on the disk: the path of the file; "" = there is no spool, or the error that it met.
   absl::StatusOr<std::string> sync();
@@ -81,6 +83,7 @@ class Outbox {
     std::vector<Receipt> receipts;
   };
   absl::Status spool(Entry& entry);
+  absl::Status spool_all();
   void let_go_of_first();
   Message message_of(const Entry& entry);
   const std::uint64_t most_bytes_;
