@@ -105,6 +105,15 @@ def test_a_pipe_is_no_run_file(castscope):
     assert done.returncode == 3 and b"pipe: this is not an ordinary file" in done.stderr
 
 
+LEAVE_A_LOG = """
+import os, sqlite3
+file = sqlite3.connect('run.castscope')
+file.execute("UPDATE run SET value = value + 1 WHERE key = 'start_epoch_ns'")
+file.commit()
+os._exit(0)
+"""
+
+
 def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
     """The contents of its log can be read only where SQLite may make its index; without a log the file is complete."""
     if os.geteuid() != 0 or subprocess.run(["setpriv", "--reuid", "54321", "test", "-x", castscope.program],
@@ -117,6 +126,7 @@ def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
     job.kill()
     job.communicate(timeout=60)
     castscope("recover", "--discard", directory)
+    subprocess.run([sys.executable, "-c", LEAVE_A_LOG], cwd=castscope.folder, check=True)
     for folder in (castscope.folder, *castscope.folder.parents[:2]):
         folder.chmod(0o755)
 
