@@ -138,7 +138,8 @@ def test_thousands_of_sites_take_little_room(reports):
     report = json.loads(reports["many"].read_text())
     assert len(report["sites"]) >= 15_000
     rows = reports["many"].read_text().partition('"sites": [')[2].partition("\n ]")[0]
-    assert len(rows.encode()) / len(report["sites"]) < 330, "bytes of a site; in format 1 it had 950"
+    rows = re.sub(r'_ns":\d+', '_ns":0', rows)  # a slow machine's times have more digits
+    assert len(rows.encode()) / len(report["sites"]) < 326, "bytes of a site; in format 1 it had 950"
     assert len(report["layers"]) < 20, "modules that did the same are one row"
 
 
