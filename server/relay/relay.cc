@@ -30,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestNap{1}, kPatienceForGoodbye{500};
-// What the job has left is in memory, and is read at once. On a machine with far too much to do it takes longer, and
-// whoever gives up then leaves all of it where it is.
+// The relay reads what the job has left from memory, which takes milliseconds, and longer on a machine with far too
+// much to do. After this time it gives up: what it has not sent stays in the run directory, for `castscope recover`.
 constexpr std::chrono::seconds kPatienceForLastLook{120};
 // The command line only helps people to recognise the run.
 constexpr std::size_t kMostCommandBytes = 64u << 10;

@@ -29,7 +29,7 @@ constexpr char kIndex[] = ".castscope-serve.index";
 constexpr int kForm = 1;                  // of the lines
 constexpr std::size_t kFewLines = 1'000;  // more than entries take: not worth a new file
 
-// What another castscope keeps may mean something else, and may be of files that this one cannot read.
+// An index that begins otherwise was written by another version of castscope: this one does not read it.
 std::string first_line() { return absl::StrCat("castscope serve: index ", kForm, ", run files ", store::kFormat); }
 
 std::string checksum(std::string_view text) {

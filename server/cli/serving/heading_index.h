@@ -1,5 +1,5 @@
-// What the headings of finished run files say, so that a collector which is started on a folder of ten thousand runs
-// opens none of them for it. docs/decisions/collector-start.md has the reasons.
+// Keeps the headings of finished run files, so that a collector that starts on a folder of ten thousand runs opens none
+// of these files. docs/decisions/collector-start.md has the reasons.
 //
 // A heading is kept for a file of this name, inode, size and times, which has no log of SQLite's beside it. Any other
 // file is read. Headings are kept in memory, and in `.castscope-serve.index` in the folder: a line that says for which
@@ -33,7 +33,8 @@ class HeadingIndex {
   HeadingIndex(const HeadingIndex&) = delete;
   HeadingIndex& operator=(const HeadingIndex&) = delete;
 
-  // As store::read_heading() of a run file in the folder, without the run's policy, which is the largest part of it.
+  // Returns the heading of a run file in the folder, without the run's policy, which is the largest part of it. The
+  // errors are those of store::read_heading().
   absl::StatusOr<store::RunHeading> read(const std::string& run_file);
   // The file was removed.
   void forget(const std::string& run_file);

@@ -27,7 +27,7 @@ class HeadingIndexTest : public testing::Test {
     if (ended) ASSERT_TRUE((*store)->finish({.end_ns = 9, .exit_status = 3, .complete = true}).ok());
     ASSERT_TRUE((*store)->close().ok());
   }
-  // As a collector that is started an hour later, so that all that was written counts as settled.
+  // An index whose clock is an hour ahead: it keeps each file that it reads, since none changed a moment ago.
   HeadingIndex later() const {
     return {folder_ / "", [] { return realtime_ns() + 3'600'000'000'000; }};
   }

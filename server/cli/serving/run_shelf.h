@@ -39,7 +39,8 @@ class RunShelf {
   // The collector's tokens are these now, and their quotas hold for open runs, too.
   void change_tokens(const admission::Tokens& tokens) { quotas_.change(tokens); }
 
-  // What the files of the folder say, to be asked of a file at any time, also after the shelf's end.
+  // Returns a function that reads the heading of a run file in the folder, from the index if that knows it. The
+  // function may be called after the shelf is gone.
   store::ReadHeading read_heading() const;
   // Reads which runs the folder holds, unless that is known; a relay that comes before that waits for it. Returns a
   // sentence about each file that could not be read, or is not taken.
