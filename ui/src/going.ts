@@ -35,6 +35,7 @@ export class Going {
   async choose(track: number, at: number, withinNs: number, { details = true, shade, otherwise = 'Single events of this stretch are no longer held.' }: ChoosingHow = {}): Promise<void> {
     const { state } = this;
     if (!state.run) return;
+    state.stopReading();
     try {
       const asked = (find?: string) => api.event(state.run!.run_name, track, at, withinNs, shade, find);
       // While a search or a finding dims the other events, a click means one of those that it found.

@@ -150,12 +150,17 @@ export class State {
   /** Waits until there is a run and its file has been read: only then is it known what the run does not have. false:
    * something else was asked for meanwhile. */
   read(): Promise<boolean> {
-    this.reading?.(false);
-    this.reading = null;
+    this.stopReading();
     if (this.isRead) return Promise.resolve(true);
     return new Promise((resolve) => {
       this.reading = resolve;
     });
+  }
+
+  /** What waits in read() is no longer asked for. */
+  stopReading(): void {
+    this.reading?.(false);
+    this.reading = null;
   }
 
   private get isRead(): boolean {

@@ -101,6 +101,13 @@ test('what needs a whole run waits until its file is read, and gives way to what
   assert.equal(await state.read(), true);
 });
 
+test('what waits for the file is given up when something is chosen by hand', async () => {
+  const state = stateOf('loading');
+  const read = state.read();
+  state.stopReading();
+  assert.equal(await read, false);
+});
+
 test('what is asked for before there is a run waits for it', async () => {
   const state = new State();
   const read = state.read();
