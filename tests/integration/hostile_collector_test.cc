@@ -93,7 +93,7 @@ class HostileCollectorTest : public testing::Test {
   }
   // Waits until the condition is true; ctest ends a test that waits for ever.
   template <typename Condition>
-  void wait_until(relay::Relay&, Condition condition) {
+  void wait_until(Condition condition) {
     while (!condition()) {
       std::unique_lock lock(waiting_);
       pause_.wait_for(lock, 1ms);
@@ -102,7 +102,7 @@ class HostileCollectorTest : public testing::Test {
   // While the job runs the connection is tried again and again, and the trouble has a name; at the end all is on disk.
   void keeps_all(Hostile& collector, const std::string& trouble) {
     const auto relay = relay_to(collector);
-    wait_until(*relay, [&] { return collector.streams >= 2; });
+    wait_until([&] { return collector.streams >= 2; });
     EXPECT_THAT(relay->trouble(), HasSubstr(trouble));
     const relay::Summary summary = relay->stop({.exit_status = 0}, 200ms);
     EXPECT_FALSE(summary.delivered);
@@ -176,7 +176,7 @@ TEST_F(HostileCollectorTest, OneThatWantsNoEventsForEver) {
     }
   });
   const auto relay = relay_to(collector);
-  wait_until(*relay, [this] {
+  wait_until([this] {
     const std::lock_guard lock(mutex_);
     return !said_.empty();
   });

@@ -38,7 +38,10 @@ TEST(MetricsTest, CountWhatWasTakenAndFound) {
   Metrics metrics;
   metrics.taken({.bytes = 10, .events = 3, .events_dropped = 1});
   metrics.taken({.bytes = 5, .events = 0, .events_dropped = 4});
-  metrics.found({{.rule = "cache-grows", .severity = "warning"}, {.rule = "cache-grows", .severity = "warning"}});
+  store::Finding finding;
+  finding.rule = "cache-grows";
+  finding.severity = "warning";
+  metrics.found({finding, finding});
   const std::string text =
       metrics.text({.open_runs = 2, .open_streams = 3, .backlog_bytes = {{"", 7}, {"team", 8}}, .version = "1.2"});
   for (const char* line : {"castscope_messages_total 2\n", "castscope_received_bytes_total 15\n",

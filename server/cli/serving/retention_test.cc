@@ -28,7 +28,11 @@ class RetentionTest : public testing::Test {
   void write(const std::string& name, int days_ago, bool ended = true, bool collected = true,
              const std::string& sender = "") {
     const std::string file = folder_ / (name + ".castscope");
-    auto store = store::RunStore::create(file, {.run_id = "id-of-" + name, .collected = collected, .sender = sender});
+    store::RunStart start;
+    start.run_id = "id-of-" + name;
+    start.collected = collected;
+    start.sender = sender;
+    auto store = store::RunStore::create(file, start);
     ASSERT_TRUE(store.ok()) << store.status().message();
     if (ended) ASSERT_TRUE((*store)->finish({.end_ns = now_ns_ - days_ago * kDayNs, .complete = true}).ok());
     ASSERT_TRUE((*store)->close().ok());
