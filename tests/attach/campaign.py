@@ -75,7 +75,7 @@ def kill_at_random(folder, number, losses, chance):
         time.sleep(chance.random() * 0.01)
     if victim == "job":
         job.kill()
-        status = job.process.wait(60)
+        status = job.process.wait(300)
         check(f"castscope ends with {status} after its job was killed", status == -signal.SIGKILL)
         check("there is no report of a job that was killed", (job.folder / "run.json").exists())
     else:

@@ -20,7 +20,7 @@ WATCHES, AWAY = 1, 0
 State = collections.namedtuple("State", "pid wanted state deep_asked deep_begun deep_first spans")
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=300):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = what()
@@ -95,7 +95,7 @@ class Job:
         enough = self.output.stat().st_size + iterations * len("1 1 1 0x1.0000000000000p-1 ")
         wait_for(lambda: self.output.stat().st_size > enough)
 
-    def stop(self, seconds=120):
+    def stop(self, seconds=300):
         pathlib.Path(f"{self.output}.stop").touch()
         return self.process.wait(seconds)
 
@@ -148,7 +148,7 @@ class Recorder:
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
-        self.said = self.process.communicate(timeout=60)[1]
+        self.said = self.process.communicate(timeout=300)[1]
         return self.process.returncode
 
 

@@ -49,5 +49,5 @@ def test_no_warning_in_a_language_model_with_adapters(run, tmp_path):
     report = run(JOB)
     assert not [finding for finding in report["findings"] if finding["severity"] in ("error", "warning")]
     checked = subprocess.run([runs.CASTSCOPE, "check", tmp_path / "run.castscope"], check=False, capture_output=True,
-                             timeout=60)
+                             timeout=300)
     assert checked.returncode == 0, checked.stdout.decode()

@@ -97,7 +97,7 @@ def test_the_report_is_valid(recording):
 
 def test_report_and_file_say_the_same(recording):
     again = subprocess.run([CASTSCOPE, "report", recording.folder / "run.castscope"], check=True, capture_output=True,
-                           timeout=60)
+                           timeout=300)
     assert in_words(json.loads(again.stdout)) == recording.report
 
 

@@ -16,7 +16,7 @@ OPTIONS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-backg
            "--disable-component-update", "--disable-sync", "--no-sandbox"]
 
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 def until(page, expression, argument=None):

@@ -12,7 +12,7 @@ import pytest
 from program import ROOT, clean_environment
 from reports import read_report
 
-WAIT_S = 60
+WAIT_S = 300
 
 
 class Collector:

@@ -8,7 +8,7 @@ import zlib
 
 import grpc
 
-WAIT_S = 60
+WAIT_S = 300
 MOST_STREAMS = 32
 
 

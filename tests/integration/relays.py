@@ -51,7 +51,7 @@ class Relay:
             self.acknowledged = self.stream.receive().ack.sequence
             self.kept = [(number, message) for number, message in self.kept if number > self.acknowledged]
 
-    def wait_through_troubles(self, seconds=60):
+    def wait_through_troubles(self, seconds=300):
         """Tries again whatever keeps the collector from taking it now. Returns what it said meanwhile."""
         said, end = set(), time.monotonic() + seconds
         while True:

@@ -33,13 +33,13 @@ def started(tmp_path):
 
 
 def castscope(*words, **environment):
-    return subprocess.run([str(runs.CASTSCOPE), *map(str, words)], capture_output=True, text=True, timeout=60,
+    return subprocess.run([str(runs.CASTSCOPE), *map(str, words)], capture_output=True, text=True, timeout=300,
                           env=runs.clean_environment() | environment, check=False)
 
 
 def plain_losses(folder, iterations):
     job = driver.Job(folder, plain=True, training=["--iterations", str(iterations)])
-    assert job.process.wait(60) == 0
+    assert job.process.wait(300) == 0
     return [loss for _, _, loss in job.iterations()]
 
 

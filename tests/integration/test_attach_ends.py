@@ -75,7 +75,7 @@ def test_the_job_ends_while_somebody_waits_for_autocast(idle, whom, ended):
     command = asking("attach", operator.attrgetter(whom)(job))
     driver.wait_for(lambda: driver.status(directory, job.pid).wanted)
     assert job.stop() == 0
-    assert f"{ended.format(pid=job.pid)} meanwhile" in command.communicate(timeout=60)[1]
+    assert f"{ended.format(pid=job.pid)} meanwhile" in command.communicate(timeout=300)[1]
     assert command.returncode == 3
 
 
@@ -86,7 +86,7 @@ def test_the_job_ends_while_somebody_waits_for_deep_steps(started):
     command = asking("deep", job.pid, "--steps", 1_000_000)
     driver.wait_for(lambda: driver.status(directory, job.pid).deep_asked)
     assert job.stop() == 0
-    assert f"process {job.pid} has ended meanwhile" in command.communicate(timeout=60)[1]
+    assert f"process {job.pid} has ended meanwhile" in command.communicate(timeout=300)[1]
     assert command.returncode == 3
 
 
@@ -134,7 +134,7 @@ def test_a_job_that_ends_while_it_is_watched_leaves_nothing(idle):
     recorder = driver.Recorder(job, "--gdb", word="wanted")
     directory = job.run_directory()
     assert job.stop() == 0
-    said = " ".join(recorder.process.communicate(timeout=60)[1].split())
+    said = " ".join(recorder.process.communicate(timeout=300)[1].split())
     assert recorder.process.returncode == 0
     assert "which did not enter autocast meanwhile" in said and "--deep" not in said, said
     assert not directory.exists()

@@ -54,7 +54,7 @@ def test_bare_relay_holds_no_pipe_of_the_job(castscope, python):
                    "    os._exit(0)\n"
                    "while not os.path.exists('alive'): pass\n"
                    "print('done')\n")
-    done = castscope.bare(python, "-c", code, env={"CASTSCOPE_OUT": str(castscope.folder / "bare")}, timeout=60)
+    done = castscope.bare(python, "-c", code, env={"CASTSCOPE_OUT": str(castscope.folder / "bare")}, timeout=300)
     assert done.stdout == b"done\n"
     assert not (castscope.folder / "bare.json").exists()
     (castscope.folder / "end").touch()
@@ -82,7 +82,7 @@ def collector(castscope):
     assert address in server.stderr.readline()
     yield address, folder
     server.send_signal(signal.SIGTERM)
-    server.communicate(timeout=30)
+    server.communicate(timeout=300)
     assert server.returncode == 0
 
 
@@ -107,7 +107,7 @@ def test_a_missing_collector_is_said_while_the_job_runs(castscope, nobody):
     job = subprocess.Popen([str(castscope.program), "run", "--collector", nobody, "--", "cat"], cwd=castscope.folder,
                            env=clean_environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert f"the run does not reach the collector at {nobody}".encode() in job.stderr.readline()
-    job.communicate(timeout=60)
+    job.communicate(timeout=300)
     assert job.returncode == 0
 
 
@@ -127,7 +127,7 @@ def end_of_waiting(castscope, python, address):
                            stderr=subprocess.PIPE)
     directory = job.stdout.readline().decode().strip()
     begin = time.monotonic()
-    _, err = job.communicate(timeout=60)
+    _, err = job.communicate(timeout=300)
     seconds = time.monotonic() - begin
     assert job.returncode == 0 and f"`castscope recover {directory}` goes on with what is left".encode() in err
     castscope("recover", "--discard", directory)

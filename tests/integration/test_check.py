@@ -253,6 +253,6 @@ def test_of_a_file_that_is_neither_run_nor_report_no_more_is_read_than_its_begin
     for words in (("check", "sparse.castscope"), ("diff", "sparse.castscope", "sparse.castscope")):
         done = subprocess.run(["sh", "-c", 'ulimit -v 1048576; exec "$@"', "sh", castscope.program, *words],
                               cwd=castscope.folder, env=clean_environment(), capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=300, check=False)
         assert done.returncode == 3 and done.stderr.count("\n") == 1, done
         assert "sparse.castscope is neither a run file nor a report" in done.stderr, done

@@ -93,7 +93,7 @@ def test_where_git_does_not_answer_the_run_goes_on(checkout):
     (slow / "git").write_text("#!/bin/sh\nexec sleep 1000\n")
     (slow / "git").chmod(0o755)
     environment = clean_environment(PATH=f"{slow}:{os.environ['PATH']}")
-    done = checkout.run(sys.executable, "-c", "print(1)", env=environment, timeout=60)
+    done = checkout.run(sys.executable, "-c", "print(1)", env=environment, timeout=300)
     assert (done.returncode, done.stdout) == (0, b"1\n")
     state = checkout.report()["run"]["checkout_state"]
     assert state["git_dirty"] is None and state["git_commit"]

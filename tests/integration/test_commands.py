@@ -96,12 +96,12 @@ def test_a_report_into_a_device_leaves_the_device(castscope):
     os.mkfifo(castscope.folder / "pipe")
     reader = subprocess.Popen(["cat", castscope.folder / "pipe"], stdout=subprocess.PIPE)
     assert castscope("report", "run.castscope", "-o", "pipe", "--force").returncode == 0
-    assert reader.communicate(timeout=60)[0] == (castscope.folder / "run.json").read_bytes()
+    assert reader.communicate(timeout=300)[0] == (castscope.folder / "run.json").read_bytes()
 
 
 def test_a_pipe_is_no_run_file(castscope):
     os.mkfifo(castscope.folder / "pipe")
-    done = castscope("report", "pipe", timeout=60)
+    done = castscope("report", "pipe", timeout=300)
     assert done.returncode == 3 and b"pipe: this is not an ordinary file" in done.stderr
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
     while b"recording into" not in job.stderr.readline():
         pass
     job.kill()
-    job.communicate(timeout=60)
+    job.communicate(timeout=300)
     castscope("recover", "--discard", directory)
     subprocess.run([sys.executable, "-c", LEAVE_A_LOG], cwd=castscope.folder, check=True)
     for folder in (castscope.folder, *castscope.folder.parents[:2]):
@@ -132,7 +132,7 @@ def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
 
     def as_other():
         return subprocess.run(["setpriv", "--reuid", "54321", "--clear-groups", str(castscope.program), "report",
-                               "run.castscope"], cwd=castscope.folder, capture_output=True, timeout=60, check=False)
+                               "run.castscope"], cwd=castscope.folder, capture_output=True, timeout=300, check=False)
     log = castscope.folder / "run.castscope-wal"
     assert log.stat().st_size > 0
     (castscope.folder / "run.castscope-shm").unlink()
@@ -285,7 +285,7 @@ def test_what_is_left_over_is_listed_on_stdout(castscope):
     job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; read line", stdin=subprocess.PIPE)
     directory = job.stdout.readline().strip()
     job.kill()
-    job.communicate(timeout=60)
+    job.communicate(timeout=300)
     listed = castscope("recover", "--list")
     assert directory in listed.stdout.splitlines(), listed
     castscope("recover", "--discard", directory.decode())

@@ -52,7 +52,7 @@ def contained(folder, words, command):
     script += f"exec chroot {root} {shlex.join(inside)}\n"
     return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script], cwd=folder,
                           env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=300, check=False)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ WITH_MOUNTS = pytest.mark.skipif(not CAN_MOUNT, reason="file systems cannot be m
 def examined(program, *words, before=(), **variables):
     """The checks by their names; of several of one name the last."""
     done = subprocess.run([*map(str, before), str(program), "doctor", "--json", *map(str, words)], capture_output=True,
-                          timeout=100, check=False, env=clean_environment(**variables))
+                          timeout=300, check=False, env=clean_environment(**variables))
     assert done.returncode in (0, 1), done.stderr
     checks = {check["check_name"]: check for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == (1 if any(check["check_state"] == "problem" for check in checks.values()) else 0)

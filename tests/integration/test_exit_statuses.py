@@ -113,7 +113,7 @@ def folder(tmp_path_factory):
                                            for name in ("gone", "cut", "half", "empty", "text")
                                            if (command, name) != ("view", "half")])
 def test_what_cannot_be_read_is_3(folder, command, name):
-    told = Castscope(folder)(*(word.format(f"{name}.castscope") for word in UNREADABLE[command]), text=True, timeout=60)
+    told = Castscope(folder)(*(word.format(f"{name}.castscope") for word in UNREADABLE[command]), text=True, timeout=300)
     assert told.returncode == 3, told
     if name == "gone":
         assert told.stderr.removeprefix("castscope: ").removeprefix("the baseline: ") == (
@@ -136,7 +136,7 @@ def test_settings_that_are_not_there_are_told_in_the_same_words(folder):
 
 @pytest.mark.parametrize("words", [["report"], ["report", "--summary"], ["view"], ["policy", "from-run"]])
 def test_a_report_in_place_of_a_run_file_is_told_as_such(folder, words):
-    told = Castscope(folder)(*words, "run.json", text=True, timeout=60)
+    told = Castscope(folder)(*words, "run.json", text=True, timeout=300)
     assert told.returncode == 3 and told.stderr.startswith("castscope: run.json is a report, not a run file: give ")
     assert "`castscope check` and `castscope diff`" in told.stderr
 
@@ -161,7 +161,7 @@ def test_the_run_file_that_may_be_meant_is_named(castscope):
 
 
 def test_a_cut_file_is_told_alike_by_view_and_report(folder):
-    told = [Castscope(folder)(command, "cut.castscope", timeout=60) for command in ("view", "report")]
+    told = [Castscope(folder)(command, "cut.castscope", timeout=300) for command in ("view", "report")]
     assert told[0].stderr == told[1].stderr and b"is cut short: 5000 of" in told[0].stderr
 
 

@@ -15,7 +15,7 @@ import pytest
 from program import clean_environment
 from work import WORK
 
-WAIT_S = 60
+WAIT_S = 300
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 ACK, END_STREAM, END_HEADERS = 1, 1, 4
 STATUS_200 = b"\x88"

@@ -68,7 +68,7 @@ def test_a_working_directory_that_is_gone_is_told_as_the_kernel_tells_it(castsco
 
 def in_a_folder_that_is_gone(castscope, *options, **variables):
     script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" run "$@" -- sh -c "exit 3"'
-    return subprocess.run(["sh", "-c", script, castscope.program, *options], cwd=castscope.folder, timeout=60,
+    return subprocess.run(["sh", "-c", script, castscope.program, *options], cwd=castscope.folder, timeout=300,
                           env=clean_environment(**variables), capture_output=True, check=False)
 
 
@@ -150,7 +150,7 @@ def test_job_has_the_terminal(castscope, python):
     job = subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=subprocess.DEVNULL, env=environment,
                            cwd=castscope.folder, preexec_fn=own_terminal)
     os.close(secondary)
-    assert job.wait(timeout=60) == 0
+    assert job.wait(timeout=300) == 0
     assert os.read(primary, 1000) == b"True True\r\n"
     os.close(primary)
 
@@ -158,7 +158,7 @@ def test_job_has_the_terminal(castscope, python):
 def test_a_reader_that_leaves_kills_the_job_and_not_the_report(castscope):
     command = f"{castscope.program} run -o run -- yes | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=castscope.folder, env=clean_environment(), capture_output=True,
-                          timeout=60, check=False)
+                          timeout=300, check=False)
     assert (done.returncode, done.stdout) == (128 + signal.SIGPIPE, b"y\n")
     assert (castscope.folder / "run.json").exists()
 
@@ -168,7 +168,7 @@ def test_stderr_closed_early_harms_nobody(castscope):
     job.stderr.close()
     job.stdin.write(b"go\n")
     job.stdin.close()
-    assert job.wait(timeout=60) == 3
+    assert job.wait(timeout=300) == 3
 
 
 # --- signals --------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class Job:
         self.pid = int(self.process.stdout.readline().split()[1])
 
     def got(self):
-        out, _ = self.process.communicate(b"end\n", timeout=60)
+        out, _ = self.process.communicate(b"end\n", timeout=300)
         return [signal.Signals(int(number)).name for number in out.split()]
 
 
@@ -217,7 +217,7 @@ def test_signal_to_castscope_reaches_the_job(castscope, python, name):
     job = castscope.start(python, "-c", code)
     ready = job.stdout.readline()
     job.send_signal(getattr(signal, name))
-    out, said = job.communicate(timeout=60)
+    out, said = job.communicate(timeout=300)
     assert (ready, job.returncode, out.decode()) == (b"ready\n", 7, name), said.decode()
 
 
@@ -251,7 +251,7 @@ def test_ctrl_c_at_the_terminal(castscope, python):
     job = castscope.start(python, "-c", code, stdin=secondary, preexec_fn=own_terminal)
     job.stdout.readline()
     os.write(primary, b"\x03")
-    out, _ = job.communicate(timeout=60)
+    out, _ = job.communicate(timeout=300)
     assert (job.returncode, out) == (9, b"interrupted\n")
     assert (castscope.folder / "run.json").exists()
     os.close(primary)
@@ -262,14 +262,14 @@ def test_ctrl_c_without_a_handler_dies_as_the_job(castscope):
     job = castscope.start("sh", "-c", "echo ready; exec sleep 1000", start_new_session=True)
     job.stdout.readline()
     os.killpg(job.pid, signal.SIGINT)
-    job.communicate(timeout=60)
+    job.communicate(timeout=300)
     assert job.returncode == -signal.SIGINT
 
 
 def test_nohup_holds(castscope, python):
     code = "import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
     done = subprocess.run(["nohup", str(castscope.program), "run", "-o", "run", "--", python, "-c", code],
-                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)
+                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=300, check=False)
     assert done.stdout == b"True\n"
 
 
@@ -284,7 +284,7 @@ def test_signal_state_of_the_job_is_as_without_us(castscope, python):
 def test_background_process_does_not_hold_us(castscope):
     job = castscope.start("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3")
     left = int(job.stdout.readline())
-    assert job.wait(timeout=60) == 3
+    assert job.wait(timeout=300) == 3
     os.kill(left, signal.SIGKILL)
 
 
@@ -388,6 +388,6 @@ def full_pipe():
 @pytest.mark.parametrize("options", [[], ["--progress"], ["--collector", "127.0.0.1:1"]])
 def test_a_job_ends_where_nobody_reads_what_castscope_says(castscope, full_pipe, options):
     done = castscope("run", "-o", "run", *options, "--", "sh", "-c", "exit 6", stderr=full_pipe,
-                     stdout=subprocess.DEVNULL, capture_output=False, timeout=60)
+                     stdout=subprocess.DEVNULL, capture_output=False, timeout=300)
     assert done.returncode == 6
     assert fcntl.fcntl(full_pipe, fcntl.F_GETFL) & os.O_NONBLOCK == 0

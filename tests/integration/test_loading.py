@@ -66,7 +66,7 @@ def lonely(folder, program, *command, **variables):
     """Runs a program that has nothing beside it."""
     environment = clean_environment(XDG_CACHE_HOME=folder / "cache", **variables)
     return subprocess.run([str(program), "run", "--force", "-o", "run", "--", *command], cwd=folder, env=environment,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_library_that_asks_for_a_newer_glibc_is_kept_from_the_job(castscope, a
     assert said[0].endswith(b"the job runs unobserved")
     assert any("GLIBC_9.17" in notice for notice in read_report(tmp_path / "run.json")["run"]["notices"])
     printed = subprocess.run([str(alone), "env"], env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache"),
-                             capture_output=True, timeout=100, check=False)
+                             capture_output=True, timeout=300, check=False)
     assert printed.returncode == 3 and printed.stdout == b"" and b"GLIBC_9.17" in printed.stderr
 
 
@@ -113,7 +113,7 @@ def test_a_cache_without_programs_is_passed_over(alone, tmp_path):
          str(alone), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD"],
         cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare",
                                             **NO_COMPILER),
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0 and b"ERROR: ld.so" not in done.stderr
     assert done.stdout.decode().startswith(str(tmp_path / "spare"))
 
@@ -127,7 +127,7 @@ def test_without_any_folder_for_programs_the_job_runs_unobserved(alone, tmp_path
          f"mount -t tmpfs tmpfs {work} && cat > {work}/castscope && chmod 755 {work}/castscope && cd {work} && "
          "for folder in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o noexec tmpfs $folder; done && "
          f"exec {work}/castscope run -o run -- sh -c 'echo \"out $LD_PRELOAD\"; exit 4'"],
-        input=alone.read_bytes(), capture_output=True, timeout=100, check=False,
+        input=alone.read_bytes(), capture_output=True, timeout=300, check=False,
         env=clean_environment(XDG_CACHE_HOME="/tmp/cache", HOME="/tmp/home"))
     assert (done.returncode, done.stdout) == (4, b"out \n")
     assert b"ERROR: ld.so" not in done.stderr
@@ -162,7 +162,7 @@ def test_an_agent_in_a_cache_that_is_read_only_is_used(castscope, python, alone,
          str(alone), "run", "-o", "from_there", "--enforce", "torch-cpu", "--", *job],
         cwd=tmp_path, env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", TMPDIR=tmp_path / "spare",
                                             **NO_COMPILER),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert read_report(tmp_path / "from_there.json")["totals"]["casts"] == 2
 

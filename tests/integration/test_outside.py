@@ -91,7 +91,7 @@ def test_a_bare_process_without_room_is_missed_at_the_collector(castscope, colle
     tiny = 'mount -t tmpfs -o size=8k none /dev/shm && LD_PRELOAD="$PRELOAD" exec "$@"'
     done = subprocess.run(["unshare", "--mount", "sh", "-c", tiny, "sh", *JOB], cwd=castscope.folder, text=True,
                           env=clean_environment(PRELOAD=castscope.preload, CASTSCOPE_COLLECTOR=collector.address),
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
     assert done.stdout == "cast 3\n" and done.stderr.count("this process is not recorded") == 1, done.stderr
     (report,) = reports(collector.folder, 1)
     assert report["run"]["complete"] is False and report["totals"]["casts"] == 0

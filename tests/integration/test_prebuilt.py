@@ -40,7 +40,7 @@ def of_other_sources(archive, folder):
 def run(folder, program, *command, **variables):
     environment = clean_environment(XDG_CACHE_HOME=folder / "cache", CXX="/bin/false", **variables)
     return subprocess.run([str(program), "run", "--force", "-o", "run", "--", *command], cwd=folder, env=environment,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
 
 
 def test_a_program_with_agents_needs_no_compiler(castscope, python, archive, tmp_path):

@@ -298,7 +298,7 @@ def test_a_child_forked_while_the_agent_is_loaded_does_not_import_torch_without_
     begun, go_on = tmp_path / "begun", tmp_path / "go-on"
     subprocess.run(["mkfifo", begun, go_on], check=True)
     for more, status in (({}, 7), ({"FAKE_IMPORTS": "1"}, 125)):
-        done = castscope.bare(python, "-c", f"TOUCH = {TOUCH!r}\n{code}", torch, begun, go_on, timeout=60,
+        done = castscope.bare(python, "-c", f"TOUCH = {TOUCH!r}\n{code}", torch, begun, go_on, timeout=300,
                               env=environment | ENFORCE | more |
                               {"FAKE_AGENT_TELLS": str(begun), "FAKE_AGENT_WAITS": str(go_on)})
         assert (done.returncode, done.stdout) == (0, b"%d\n" % status), done.stderr

@@ -23,7 +23,7 @@ def leave(castscope):
         while b"recording into" not in job.stderr.readline():
             pass
         job.kill()
-        job.communicate(timeout=60)
+        job.communicate(timeout=300)
         return left[-1]
 
     yield run

@@ -43,7 +43,7 @@ def test_a_directory_that_is_removed_in_the_middle(castscope, python):
                    "print(pid, other.pid, other.wait(), flush=True)\n" + RESULT)
     job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
     wait_until_told(castscope, None)
-    out, _ = job.communicate(b"go on\n", timeout=120)
+    out, _ = job.communicate(b"go on\n", timeout=300)
     child, other, status, result = out.decode().split()
     report = castscope.report()
     assert (job.returncode, status, result) == (3, "0", "7.0")

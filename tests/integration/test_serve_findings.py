@@ -10,7 +10,7 @@ import threading
 import pytest
 from program import clean_environment
 
-WAIT_S = 60
+WAIT_S = 300
 # A frozen weight is cast for each call, region after region; then the job goes on until it is told to end.
 JOB = """
 import sys, torch

@@ -56,7 +56,7 @@ def test_what_a_collector_did_not_take_comes_home_later(castscope, python, colle
     until(lambda: list(collector.folder.glob("sent.castscope")))
     collector.server.kill()
     collector.server.communicate()
-    _, said = job.communicate("\n", timeout=120)
+    _, said = job.communicate("\n", timeout=300)
     assert job.returncode == 0
     file, = spool.iterdir()
     assert f"what it lacks is kept in {file}, and `castscope recover` sends it" in " ".join(said.split())

@@ -16,7 +16,7 @@ from work import WORK
 
 ENDLESS = WORK + ("import select\nwhile not select.select([sys.stdin], [], [], 0)[0]: work(1)\n"
                   "print('done')\nsys.exit(7)\n")
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 class Viewer:

@@ -25,7 +25,7 @@ def assert_worked(report, times):
     assert counted(report) == (CASTS * times, HITS * times)
 
 
-def eventually(path, seconds=60):
+def eventually(path, seconds=300):
     """Waits for the JSON in a file that another process writes, and renames into place when it is complete."""
     deadline = time.monotonic() + seconds
     while True:

@@ -12,7 +12,7 @@ from launched import reports_in, together
 
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
-LIMIT_S = 120
+LIMIT_S = 300
 MODEL = """\
 import torch
 torch.set_num_threads(1)

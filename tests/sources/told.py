@@ -56,7 +56,7 @@ class Run:
     def as_format(self, form):
         """Returns the report in another form, as text."""
         return subprocess.run([CASTSCOPE, "report", f"{self.name}.castscope", "-f", form], check=True, text=True,
-                              capture_output=True, timeout=60).stdout
+                              capture_output=True, timeout=300).stdout
 
     def sites(self, **facts):
         return [site for site in self.report["sites"] if all(plain(site[key]) == value for key, value in facts.items())]

@@ -28,7 +28,7 @@ def loop(progress, iterations=ITERATIONS):
 def castscope(*arguments, cwd=None, prefix=()):
     return subprocess.run([*prefix, str(runs.CASTSCOPE), *map(str, arguments)], env=runs.clean_environment(), cwd=cwd,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace",
-                          timeout=120,
+                          timeout=300,
                           check=False)
 
 
@@ -162,7 +162,7 @@ class Collector:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=300)
 
 
 def wait_for(job, progress, iterations):
@@ -192,7 +192,7 @@ def test_a_collector_that_dies_and_comes_back_loses_and_doubles_nothing(iteratio
     collector.kill()
     wait_for(job, progress, iterations // 2)
     collector.start()
-    said = job.communicate(timeout=180)[1]
+    said = job.communicate(timeout=300)[1]
     assert job.returncode == 0, said
     assert known_loop.read(progress)[2] == iterations
     assert collector.stop() == 0
@@ -212,7 +212,7 @@ def test_a_collector_that_dies_for_good_leaves_the_job_alone(tmp_path):
     job, progress = start_with_collector(tmp_path, collector, iterations)
     wait_for(job, progress, iterations // 10)
     collector.kill()
-    out, said = job.communicate(timeout=180)
+    out, said = job.communicate(timeout=300)
     assert (job.returncode, out) == (0, ""), said
     assert known_loop.read(progress)[2] == iterations
     assert f"127.0.0.1:{collector.port}" in said

@@ -41,7 +41,7 @@ def kill_at_random(job, progress, chance):
     wait_for_iterations(progress, chance.choice([1, 1, 3, 30, 300, 3000]), job)
     time.sleep(chance.random() * 0.02)  # the random moment itself: nothing waits on it
     os.kill(known_loop.read(progress)[0], signal.SIGKILL)
-    return job.communicate(timeout=120)[1].decode()
+    return job.communicate(timeout=300)[1].decode()
 
 
 def possible_counts(pattern, done, begun):
@@ -97,7 +97,7 @@ def finished_run(folder, iterations, ring, stopped):
         os.kill(job.pid, signal.SIGSTOP)
         wait_for_iterations(progress, iterations, job)
         os.kill(job.pid, signal.SIGCONT)
-    said = job.communicate(timeout=120)[1].decode()
+    said = job.communicate(timeout=300)[1].decode()
     assert job.returncode == 0, said
     return read_report(folder / "run.json")
 

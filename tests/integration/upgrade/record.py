@@ -72,12 +72,12 @@ def record(castscope, replayed_job, folder):
     server.start()
     job = subprocess.Popen([castscope, "run", "--collector", f"127.0.0.1:{port}", "-o", "job", "--", "./replayed_job",
                             "progress", str(CASTS), str(PER_SECOND), str(STATUS)], cwd=folder)
-    assert recorder.enough.wait(60)
+    assert recorder.enough.wait(300)
     collector.kill()
     collector.communicate()
     shutil.copytree(folder / "collected", folder / "left")
     collector, recorder.target = start_collector(castscope, folder, "collected")
-    assert job.wait(60) == STATUS
+    assert job.wait(300) == STATUS
     collector.terminate()
     collector.communicate()
     server.stop(None)
