@@ -76,7 +76,7 @@ def cluster(folder):
 
 
 def wait_for_node(folder, environment):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         told = subprocess.run(["sinfo", "-h", "-o", "%t"], env=environment, capture_output=True, text=True, check=False)
         if told.stdout.strip() == "idle":

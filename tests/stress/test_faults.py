@@ -149,7 +149,7 @@ class Collector:
         self.process = subprocess.Popen(
             [str(runs.CASTSCOPE), "serve", "--listen", f"127.0.0.1:{self.port}", "--folder", str(self.folder)],
             env=runs.clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
                 return
