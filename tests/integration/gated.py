@@ -27,11 +27,19 @@ FINDS = "model(torch.randn(2, 32))"
 RULE = "weight-cast-repeatedly"
 
 
+MOST_TRIES = 5
+
+
 def record(castscope, python, text=TRAIN, name="run", *options):
-    """Runs the text as train.py. An earlier run of that name is deleted."""
+    """Runs the text as train.py. An earlier run of that name is deleted. A step that waited long for its core took so
+    much longer than its casts that they seem hardly worth a change: then the text is run again."""
     (castscope.folder / "train.py").write_text(text)
-    done = castscope("run", "--force", "-o", name, *options, "--", python, "train.py")
-    assert done.returncode == 0, done.stderr
+    for _ in range(MOST_TRIES):
+        done = castscope("run", "--force", "-o", name, *options, "--", python, "train.py")
+        assert done.returncode == 0, done.stderr
+        if not any(finding["rule"] == RULE and finding["severity"] == "info"
+                   for finding in castscope.report(name)["findings"]):
+            break
     return done
 
 
