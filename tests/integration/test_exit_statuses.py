@@ -113,7 +113,8 @@ def folder(tmp_path_factory):
                                            for name in ("gone", "cut", "half", "empty", "text")
                                            if (command, name) != ("view", "half")])
 def test_what_cannot_be_read_is_3(folder, command, name):
-    told = Castscope(folder)(*(word.format(f"{name}.castscope") for word in UNREADABLE[command]), text=True, timeout=300)
+    words = [word.format(f"{name}.castscope") for word in UNREADABLE[command]]
+    told = Castscope(folder)(*words, text=True, timeout=300)
     assert told.returncode == 3, told
     if name == "gone":
         assert told.stderr.removeprefix("castscope: ").removeprefix("the baseline: ") == (
