@@ -35,7 +35,8 @@ def gdb(tmp_path):
     def make(does):
         program = tmp_path / "bin" / "gdb"
         program.parent.mkdir(exist_ok=True)
-        asked = f'for script; do :; done\necho "${{script%/*}}" >{tmp_path}/directory\njob=$4\n'
+        asked = (f'for script; do :; done\necho "${{script%/*}}" >{tmp_path}/directory\n'
+                 'until [ "$1" = -p ]; do shift; done\njob=$2\n')
         program.write_text(f"#!/bin/sh\n{asked}{does}\n")
         program.chmod(0o755)
         return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
