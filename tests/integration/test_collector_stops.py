@@ -118,3 +118,16 @@ def test_sighup_does_not_end_a_collector_that_is_being_started(wire, castscope):
     process.client.goodbye(exit_code=0)
     collector.stop()
     assert complete_casts(collector, "on") == 6
+
+
+def test_a_collector_outlives_whoever_reads_its_log(wire, castscope):
+    collector = Collector(castscope)
+    collector.server.stderr.close()
+    for run in ("one", "two"):  # each writes into the log
+        process = begin(wire, collector, run)
+        process.batch(end=exited(wire))
+        process.client.goodbye(exit_code=0)
+        process.client.close()
+        assert complete_casts(collector, run) == 6
+    collector.server.send_signal(signal.SIGTERM)
+    assert collector.server.wait(WAIT_S) == 0

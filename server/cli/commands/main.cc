@@ -96,7 +96,7 @@ void hide_token(int argc, char** argv) {
 
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
-  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup();
+  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup_and_pipe();
   log::begin();
   CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
                    absl::StrCat("castscope ", kVersion));
