@@ -1,6 +1,6 @@
 """What others may do to a collector by putting files into its folder."""
 
-from collectors import define_code, exited, train
+from collectors import Collector, define_code, exited, refused, train
 
 
 def begin(wire, collector, run):
@@ -39,3 +39,19 @@ def test_a_collector_writes_into_no_run_file_behind_a_link(wire, castscope, coll
     assert not (collector.folder / "link.json").exists()
     assert any(f"everybody may write to {collector.folder}" in line for line in said)
     assert any("link.castscope: this is a link, and is not followed" in line for line in said)
+
+
+def test_no_run_begins_in_a_folder_that_another_collector_took(wire, castscope, collector):
+    client, process = begin(wire, collector, "open")
+    collector.folder.rename(castscope.folder / "away")
+    collector.folder.mkdir(mode=0o700)
+    other = Collector(castscope, "other")
+    assert "no run begins now: " in refused(wire, lambda: begin(wire, collector, "new"))[1]
+    train(wire, process)
+    process.batch(end=exited(wire))
+    client.goodbye()
+    client.close()
+    client, process = begin(wire, other, "new")
+    client.close()
+    other.stop()
+    assert not [*collector.folder.glob("new-2.castscope")]

@@ -102,6 +102,7 @@ absl::Status Daemon::listen() {
   });
   if (!config_.web.empty()) runs_ = std::make_shared<web::Runs>();
   shelf_ = std::make_unique<RunShelf>(config_, runs_, &metrics_);
+  shelf_->ask_before_runs([this] { return look_at_folder().ours; });
   shelf_->change_tokens(*tokens);
   ingest::Options options = listen_options(config_, door_);
   options.traffic = traffic_;
@@ -205,23 +206,23 @@ void Daemon::run_until_stopped() {
   stop();
 }
 
-// "" = nothing happened to the folder. If somebody put another one in its place, the collector keeps others out of
-// that.
-std::string Daemon::folder_trouble() {
+// If somebody put another folder in its place, the collector keeps others out of that.
+Daemon::FolderLook Daemon::look_at_folder() {
   constexpr char kOpenRuns[] =
       "runs that had ended went with it, and those that are open are written again when they end";
   const std::lock_guard lock(lock_mutex_);
   const std::string trouble = lock_->folder_trouble();
-  if (trouble.empty()) return std::string(lock_->restore_file().message());
+  if (trouble.empty()) return {.trouble = std::string(lock_->restore_file().message()), .ours = absl::OkStatus()};
   absl::StatusOr<std::unique_ptr<CollectorLock>> other = CollectorLock::take(config_.folder);
   if (other.ok()) lock_ = *std::move(other);
-  return absl::StrCat(
-      trouble, "; ", kOpenRuns, "; ",
-      other.ok() ? "the collector goes on in this one" : absl::StrCat("no run begins now: ", other.status().message()));
+  const std::string none_begins = absl::StrCat("no run begins now: ", other.status().message());
+  return {.trouble = absl::StrCat(trouble, "; ", kOpenRuns, "; ",
+                                  other.ok() ? "the collector goes on in this one" : none_begins),
+          .ours = other.ok() ? absl::OkStatus() : absl::UnavailableError(none_begins)};
 }
 
 void Daemon::look_after_folder() {
-  const std::string trouble = folder_trouble();
+  const std::string trouble = look_at_folder().trouble;
   if (trouble == folder_told_) return;
   if (!trouble.empty()) log::error(absl::StrCat(config_.folder, ": ", trouble));
   folder_told_ = trouble;

@@ -43,7 +43,11 @@ class Daemon {
   void take_up_runs();
   void look_after_runs();
   void look_after_folder();
-  std::string folder_trouble();
+  struct FolderLook {
+    std::string trouble;  // "" = nothing happened to the folder
+    absl::Status ours;    // whether runs may begin in it
+  };
+  FolderLook look_at_folder();
   void apply_retention();
   void stop();
   std::string metrics_text() const;

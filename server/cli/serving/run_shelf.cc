@@ -135,6 +135,7 @@ std::size_t RunShelf::open_runs() const {
 absl::StatusOr<std::shared_ptr<store::RunSink>> RunShelf::open(const ingest::RunOpening& run) {
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(run.id); found != open_.end()) return reopen(run.id, found->second);
+  if (absl::Status status = folder_is_ours_(); !status.ok()) return cannot_be_kept(run.id, status);
   if (absl::Status status = has_descriptors(); !status.ok()) return cannot_be_kept(run.id, status);
   if (absl::Status status = leaves_some(run.sender); !status.ok()) return cannot_be_kept(run.id, status);
   const Output output = folder().place(run);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,8 @@ class RunShelf {
   using Clock = std::chrono::steady_clock;
   // `viewed` holds the runs that the viewer shows; null = there is no viewer. `metrics` outlives the shelf.
   RunShelf(const ServeConfig& config, std::shared_ptr<web::Runs> viewed, Metrics* metrics);
+  // `folder_is_ours` says before each run that begins whether it may: the folder may be another collector's by then.
+  void ask_before_runs(std::function<absl::Status()> folder_is_ours) { folder_is_ours_ = std::move(folder_is_ours); }
 
   // What ingest calls.
   ingest::RunKeeper keeper();
@@ -98,6 +101,7 @@ class RunShelf {
 
   const std::string path_;
   const std::shared_ptr<HeadingIndex> headings_;
+  std::function<absl::Status()> folder_is_ours_ = [] { return absl::OkStatus(); };
   std::optional<CollectorFolder> folder_;  // nothing until somebody asks for it
   std::atomic<bool> knows_folder_ = false;
   const store::StoreOptions kept_;
