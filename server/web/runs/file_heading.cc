@@ -13,13 +13,16 @@ namespace {
 // again, until the last change lies this far back.
 constexpr std::int64_t kSettled = 2'000'000'000;
 
+std::int64_t ns_of(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
+
 std::optional<FileHeading::Look::Version> version_of(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return std::nullopt;
   return FileHeading::Look::Version{.device = about.st_dev,
                                     .inode = about.st_ino,
                                     .size = static_cast<std::uint64_t>(about.st_size),
-                                    .changed_ns = about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec};
+                                    .modified_ns = ns_of(about.st_mtim),
+                                    .changed_ns = ns_of(about.st_ctim)};
 }
 
 // Another try may go better: the disk was busy, or too many files were open.
@@ -28,15 +31,17 @@ bool may_pass(const absl::Status& status) {
          !absl::IsUnimplemented(status);
 }
 
-std::int64_t now_ns() { return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
-
 }  // namespace
 
-FileHeading::FileHeading(std::string file, store::ReadHeading read_heading)
-    : file_(std::move(file)), read_heading_(std::move(read_heading)), first_(look()) {}
+std::int64_t FileHeading::realtime_ns() {
+  return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+FileHeading::FileHeading(std::string file, store::ReadHeading read_heading, Clock clock)
+    : file_(std::move(file)), read_heading_(std::move(read_heading)), clock_(std::move(clock)), first_(look()) {}
 
 FileHeading::Look FileHeading::look() const {
-  Look look{.version = {}, .log = {}, .at_ns = now_ns(), .still_there = false};
+  Look look{.version = {}, .log = {}, .at_ns = clock_(), .still_there = false};
   bool with_log = false;
   {
     const std::lock_guard lock(mutex_);
@@ -53,8 +58,11 @@ FileHeading::Look FileHeading::look() const {
 template <typename T>
 bool FileHeading::is_current(const std::optional<Read<T>>& read, const Look& now) {
   if (!read || read->look.version != now.version || read->look.log != now.log) return false;
+  const auto last_change = [](const Look::Version& version) {
+    return std::max(version.modified_ns, version.changed_ns);
+  };
   const std::int64_t changed =
-      std::max(read->look.version.changed_ns, read->look.log ? read->look.log->changed_ns : std::int64_t{0});
+      std::max(last_change(read->look.version), read->look.log ? last_change(*read->look.log) : std::int64_t{0});
   return read->look.at_ns - changed > kSettled && !may_pass(read->value.status());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,15 +16,18 @@ namespace castscope::web {
 
 class FileHeading {
  public:
+  using Clock = std::function<std::int64_t()>;  // ns since 1970
+  static std::int64_t realtime_ns();
+
   // `read_heading` is asked what the file says, unless that is known and the file has not changed.
-  FileHeading(std::string file, store::ReadHeading read_heading);
+  FileHeading(std::string file, store::ReadHeading read_heading, Clock clock = realtime_ns);
   const std::string& file() const { return file_; }
 
   // The file as the file system describes it now.
   struct Look {
     struct Version {
       std::uint64_t device = 0, inode = 0, size = 0;
-      std::int64_t changed_ns = 0;
+      std::int64_t modified_ns = 0, changed_ns = 0;  // whoever puts the first one back changes the second one
       bool operator==(const Version&) const = default;
     };
     Version version;
@@ -48,6 +52,7 @@ class FileHeading {
 
   const std::string file_;
   const store::ReadHeading read_heading_;
+  const Clock clock_;
   mutable std::mutex mutex_;
   mutable bool has_log_ = true;  // may have one: the run goes on, or its recorder was killed
   mutable std::optional<Read<RunSummary>> summary_;

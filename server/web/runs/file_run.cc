@@ -45,6 +45,8 @@ RunState FileRun::state() const {
   return told.ok() ? state_after(told->end, told->farewell) : RunState::kLost;
 }
 
+bool FileRun::is_gone() const { return !heading_->look().still_there; }
+
 absl::StatusOr<RunSummary> FileRun::summary() const {
   {
     const std::lock_guard lock(mutex_);

@@ -25,6 +25,7 @@ class FileRun final : public RunSource {
   ~FileRun() override;  // stops the reading
 
   RunState state() const override;
+  bool is_gone() const override;
   absl::StatusOr<RunSummary> summary() const override;
   absl::StatusOr<store::RunCounts> counts() const override { return heading_->counts(); }
   absl::StatusOr<SnapshotPtr> snapshot() override;

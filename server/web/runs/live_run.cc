@@ -111,6 +111,8 @@ RunState LiveRun::state() const {
   return identity_.still_there(file()) ? state : RunState::kGone;
 }
 
+bool LiveRun::is_gone() const { return state_ != RunState::kLive && !identity_.still_there(file()); }
+
 absl::StatusOr<RunSummary> LiveRun::summary() const {
   const std::lock_guard lock(mutex_);
   RunSummary summary{.start = start_, .end = {}, .events = timeline_->progress().events};

@@ -52,6 +52,7 @@ class LiveRun final : public RunSource, public store::RunSink {
 
   // ---- for the viewer: RunSource
   RunState state() const override;
+  bool is_gone() const override;
   absl::StatusOr<RunSummary> summary() const override;
   absl::StatusOr<SnapshotPtr> snapshot() override;
   SnapshotPtr known_snapshot() const override {

@@ -46,6 +46,9 @@ class RunSource {
   // No other run has it, nor the same one opened again: its numbers of judgements and revisions begin anew then.
   const std::string& opening() const { return opening_; }
   virtual RunState state() const = 0;
+  // Whether its file was moved or deleted, or another one is in its place. Not of a run that is being recorded: what
+  // records it goes on with the file that it has.
+  virtual bool is_gone() const = 0;
   virtual absl::StatusOr<RunSummary> summary() const = 0;
   // What the file counts, read without the rest of it.
   virtual absl::StatusOr<store::RunCounts> counts() const { return store::read_counts(file_); }

@@ -94,9 +94,13 @@ void Runs::look_into_folder() {
   if (folder_.empty() || now - looked_ < pause_) return;
   looked_ = now;
   if (!folder_has_changed()) return;
-  for (const std::string& file : run_files_in(folder_))
-    if (!by_file_.contains(file))
-      if (RunPtr run = open_(free_id_locked(file), file)) add_locked(std::move(run));
+  for (const std::string& file : run_files_in(folder_)) {
+    const auto known = by_file_.find(file);
+    if (known != by_file_.end() && !runs_[known->second]->is_gone()) continue;
+    // A file that came back, or that another one took the place of, keeps its run's address.
+    const std::string id = known == by_file_.end() ? free_id_locked(file) : runs_[known->second]->id();
+    if (RunPtr run = open_(id, file)) add_locked(std::move(run));
+  }
 }
 
 // Called with the lock held. Returns the run that loses its memory, so that the caller destroys it without the lock.

@@ -80,6 +80,16 @@ TEST_F(RunsTest, ARunThatCameIntoTheFolderIsFound) {
   EXPECT_THAT(ids(), ElementsAre("late"));
 }
 
+TEST_F(RunsTest, AFileThatCameBackIsTheRunThatItWas) {
+  write(path("a.castscope"), "");
+  EXPECT_FALSE(runs_.find("a")->is_gone());
+  std::filesystem::rename(path("a.castscope"), path("away"));
+  EXPECT_TRUE(runs_.all().front()->is_gone());
+  write(path("a.castscope"), "another one in its place");
+  EXPECT_THAT(ids(), ElementsAre("a"));
+  EXPECT_FALSE(runs_.find("a")->is_gone());
+}
+
 TEST_F(RunsTest, AFolderIsReadAgainWhenItHasChanged) {
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto changed = [&](int hours_ago) {
