@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -31,6 +33,24 @@ absl::Status check_token(const std::string& token, const std::string& where) {
 // A pipe of a shell is this process's own, and no file that somebody could replace.
 bool is_own_descriptor(const std::string& path) {
   return path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+void make_absolute(std::string& path) {
+  std::error_code error;
+  if (path.empty() || path.front() == '/') return;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (!error) path = absolute.string();
+}
+
+// What is left of a run may be sent from another folder. A socket keeps a name that is short enough.
+void make_absolute(CollectorAddress& collector) {
+  const std::string given = ingest::socket_path(collector.address);
+  std::string socket = given;
+  make_absolute(socket);
+  if (socket != given && socket.size() < sizeof sockaddr_un{}.sun_path) collector.address = "unix:" + socket;
+  for (std::string* path : {&collector.token_file, &collector.tls.root_certificate_file,
+                            &collector.tls.certificate_file, &collector.tls.key_file})
+    make_absolute(*path);
 }
 
 }  // namespace
@@ -73,6 +93,7 @@ absl::Status complete(CollectorAddress& collector) {
   collector.tls.use |= (!collector.address.empty() && relay::needs_tls(collector.address)) ||
                        !collector.tls.root_certificate_file.empty() || !collector.tls.certificate_file.empty();
   if (collector.token_file.empty() && collector.token.empty()) collector.token_file = variable("CASTSCOPE_TOKEN_FILE");
+  if (!collector.is_ours) make_absolute(collector);
   if (!collector.token_file.empty()) {
     absl::StatusOr<std::string> token = read_token_file(collector.token_file, collector.is_ours);
     if (!token.ok()) return token.status();

@@ -20,7 +20,8 @@ struct CollectorAddress {
 
 // Fills in what is not given: the token of the file, or of CASTSCOPE_TOKEN_FILE; the authorities of CASTSCOPE_CA, the
 // certificate and key of CASTSCOPE_CERT and CASTSCOPE_KEY; and TLS, without which nothing is sent to another machine,
-// also where an error is returned. A token for a Unix socket whose place others may take is an error, too.
+// also where an error is returned. A token for a Unix socket whose place others may take is an error, too. Paths are
+// absolute afterwards.
 absl::Status complete(CollectorAddress& collector);
 
 // Returns the proof that castscope writes into run.json, by which `castscope recover` gives the token to this collector

@@ -77,5 +77,18 @@ TEST(CollectorAccessTest, TlsIsOnForOtherMachinesWhateverElseIsWrong) {
   EXPECT_TRUE(collector.tls.use);
 }
 
+TEST(CompleteTest, WhatIsSentFromAnotherFolderGoesToTheSameCollector) {
+  CollectorAddress collector{.address = "unix:s", .tls = {.root_certificate_file = "ca.pem"}};
+  ASSERT_TRUE(complete(collector).ok());
+  EXPECT_EQ(collector.address, "unix:" + (fs::current_path() / "s").string());
+  EXPECT_EQ(collector.tls.root_certificate_file, (fs::current_path() / "ca.pem").string());
+  CollectorAddress long_name{.address = "unix:" + std::string(100, 's')};
+  ASSERT_TRUE(complete(long_name).ok());
+  EXPECT_EQ(long_name.address, "unix:" + std::string(100, 's')) << "it would be too long for a socket";
+  CollectorAddress other{.address = "127.0.0.1:7390"};
+  ASSERT_TRUE(complete(other).ok());
+  EXPECT_EQ(other.address, "127.0.0.1:7390");
+}
+
 }  // namespace
 }  // namespace castscope::cli

@@ -88,7 +88,11 @@ std::string ignored_spool_bytes() {
 
 std::string spool_folder() {
   if (most_spool_bytes() == 0) return "";
-  if (const std::string folder = variable("CASTSCOPE_SPOOL"); !folder.empty()) return folder;
+  if (const std::string folder = variable("CASTSCOPE_SPOOL"); !folder.empty()) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(folder, error);  // it is told, and looked for from elsewhere
+    return error ? folder : absolute.string();
+  }
   if (const std::string state = variable("XDG_STATE_HOME"); !state.empty() && state.front() == '/')
     return state + "/castscope/spool";
   const std::string home = variable("HOME");
