@@ -91,6 +91,16 @@ def test_each_of_many_arrives_at_a_collector_once(castscope, wire, collector, sp
     assert all(collector.report(f"run-{n}")["run"]["complete"] for n in range(20))
 
 
+def test_all_are_sent_though_nobody_reads_what_is_said(castscope, wire, collector, spool):
+    files = [put_spool(wire.pb, spool, f"run-{number}", collector.address) for number in range(3 * SIDE_BY_SIDE)]
+    nobody, there = os.pipe()
+    os.close(nobody)
+    done = subprocess.run([str(castscope.program), "recover", *map(str, files)], cwd=castscope.folder, check=False,
+                          env=environment(spool), stdout=there, stderr=there, timeout=WAIT_S)
+    os.close(there)
+    assert done.returncode == 0 and list(spool.iterdir()) == []
+
+
 def test_a_person_at_a_terminal_sees_how_far_it_is(castscope, wire, spool):
     seen = threading.Event()
 

@@ -1,6 +1,8 @@
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -94,9 +96,21 @@ void hide_token(int argc, char** argv) {
   }
 }
 
+// Whoever reads what these say may go away: that ends nothing of what they do.
+void hold_pipe_signal(const std::string& command) {
+  constexpr std::array kGoOnUnread = {"serve", "recover", "attach", "relay"};
+  if (std::ranges::find(kGoOnUnread, command) == kGoOnUnread.end()) return;
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigprocmask(SIG_BLOCK, &pipe, nullptr);
+}
+
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
-  if (argc > 1 && std::strcmp(argv[1], "serve") == 0) ServeSignals::hold_hangup_and_pipe();
+  const std::string command = argc > 1 ? argv[1] : "";
+  hold_pipe_signal(command);
+  if (command == "serve") ServeSignals::hold_hangup();
   log::begin();
   CommandLine line("castscope", "castscope shows every precision cast that autocast makes in a PyTorch job.",
                    absl::StrCat("castscope ", kVersion));

@@ -15,12 +15,11 @@ using std::chrono::steady_clock;
 
 }  // namespace
 
-void ServeSignals::hold_hangup_and_pipe() {
-  sigset_t held;
-  sigemptyset(&held);
-  sigaddset(&held, SIGHUP);
-  sigaddset(&held, SIGPIPE);
-  sigprocmask(SIG_BLOCK, &held, nullptr);
+void ServeSignals::hold_hangup() {
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigprocmask(SIG_BLOCK, &hangup, nullptr);
 }
 
 ServeSignals::ServeSignals() {

@@ -16,8 +16,8 @@ class ServeSignals {
   enum class Came { kNothing, kReread, kStop };
 
   // SIGHUP waits for listen() from here on: it must not end a collector that is being started, which cannot take it
-  // yet. SIGPIPE ends nothing from here on: whoever reads the log may go away.
-  static void hold_hangup_and_pipe();
+  // yet.
+  static void hold_hangup();
 
   // To be made before any thread starts, so that all threads leave these signals to listen(). A SIGHUP that is ignored
   // by then (nohup) stays so.
