@@ -114,8 +114,9 @@ class HostileCollectorTest : public testing::Test {
     auto honest =
         ingest::Server::start({.address = "127.0.0.1:0"}, {.open = [sink](auto&) { return sink; }, .close = {}});
     ASSERT_TRUE(honest.ok()) << honest.status();
-    const absl::Status status = relay::bring_home(spool_, {.channel = *relay::connect((*honest)->address())});
-    ASSERT_TRUE(status.ok()) << status;
+    const auto home = relay::bring_home(spool_, {.channel = *relay::connect((*honest)->address())});
+    ASSERT_TRUE(home.ok()) << home.status();
+    EXPECT_TRUE(home->sent);
     const auto& process = sink->only();
     EXPECT_EQ(process.counters.at({1, WireJob::kSite}).casts, std::uint64_t{kCasts});
     const store::LaneRow& lane = process.lanes.at(1).row;

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "server/cli/commands/exit_statuses.h"
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/late_recording.h"
+#include "server/cli/commands/recover_spools.h"
 #include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
@@ -85,42 +85,13 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
   return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kIncompleteData : 0;
 }
 
-void say_how_it_went(const relay::Waiting& one, const absl::Status& status) {
-  if (!status.ok())
-    say(absl::StrCat(title(one), " is still there: ", status.message()));
-  else if (!one.damage.empty())
-    say(absl::StrCat(report::on_one_line(one.damage), ": the collector has taken what comes before",
-                     one.rest.empty() ? "" : ", and what cannot be read is in ", report::on_one_line(one.rest)));
-  else
-    say(absl::StrCat("the collector has taken what waited in ", one.path));
-}
-
-struct Sent {
-  bool all = true;    // no file is left
-  bool whole = true;  // each could be read to its end
-  int status() const { return all && whole ? 0 : kIncompleteData; }
-};
-
-Sent send_spools(const std::vector<relay::Waiting>& all, const RecoverOptions& options) {
-  Sent result;
-  std::atomic<std::size_t> done = 0;
-  const auto progress = say_while_it_lasts(
-      [&] { return absl::StrCat("sending what waits: ", done.load(), " of ", all.size(), " done"); });
-  send_home(all, options.collector, done, [&](const relay::Waiting& one, const absl::Status& sent) {
-    say_how_it_went(one, sent);
-    result.all &= sent.ok();
-    result.whole &= one.damage.empty();
-  });
-  return result;
-}
-
 // The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
 int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAddress collector,
                       const RecoverOptions& options) {
   std::vector<relay::Waiting> of_it = waiting();
   std::erase_if(of_it, [&](const relay::Waiting& one) { return one.run_id != directory.id(); });
   // A recorder that was killed while it wrote leaves a file that is cut short: what it lacks is still in the directory.
-  if (!send_spools(of_it, options).all) return kIncompleteData;
+  if (!send_spools(of_it, options.collector).all) return kIncompleteData;
   run.pid = getpid(), run.pid_ticks = start_ticks(getpid());
   run.collector = collector.address;
   run.token_proof = token_proof_of(collector);
@@ -218,13 +189,6 @@ struct LeftOver {
   std::vector<RunDirectory> directories;
   std::vector<relay::Waiting> spools;
 };
-
-int discard(const relay::Waiting& one) {
-  std::error_code error;
-  std::filesystem::remove(one.path, error);
-  say(error ? absl::StrCat(one.path, " cannot be deleted: ", error.message()) : absl::StrCat("deleted ", title(one)));
-  return error ? kIncompleteData : 0;
-}
 
 int discard(const RunDirectory& directory, const RecoverOptions& options) {
   const std::string name = title(directory);
@@ -330,9 +294,9 @@ int recover_all(const RecoverOptions& options) {
   const std::vector<RunDirectory>& directories = left.directories;
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
   if (options.list || (options.names.empty() && !options.all)) return list(left);
-  int status = options.discard ? 0 : send_spools(left.spools, options).status();
+  int status = options.discard ? 0 : send_spools(left.spools, options.collector).status();
   if (options.discard)
-    for (const relay::Waiting& one : left.spools) status = std::max(status, discard(one));
+    for (const relay::Waiting& one : left.spools) status = std::max(status, discard_spool(one));
   for (const RunDirectory& directory : directories) {
     if (options.discard) {
       status = std::max(status, discard(directory, options));

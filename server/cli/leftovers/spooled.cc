@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kSideBySide = 8;
 
-absl::Status send_one(const relay::Waiting& one, CollectorAddress collector,
-                      std::shared_ptr<relay::LastTaken> last_taken) {
+absl::StatusOr<relay::Homecoming> send_one(const relay::Waiting& one, CollectorAddress collector,
+                                           std::shared_ptr<relay::LastTaken> last_taken) {
   bool without_token = false;
   if (collector.address.empty()) {
     const bool has_token = !collector.token.empty();
@@ -35,16 +35,16 @@ absl::Status send_one(const relay::Waiting& one, CollectorAddress collector,
   }
   const auto channel = relay::connect(collector.address, collector.tls);
   if (!channel.ok()) return channel.status();
-  const absl::Status status =
+  auto home =
       relay::bring_home(one.path, {.channel = *channel, .token = collector.token, .last_taken = std::move(last_taken)});
-  if (status.ok()) return status;
-  std::string why = relay::why_tls_failed(collector.address, collector.tls, std::string(status.message()));
+  if (!absl::IsUnavailable(home.status())) return home;  // done, or it is not the connection
+  std::string why = relay::why_tls_failed(collector.address, collector.tls, std::string(home.status().message()));
   if (without_token)
     absl::StrAppend(&why,
                     " (the run was sent there without a token, so the one that you give now was not given to that "
                     "collector; --collector ",
                     collector.address, " gives it)");
-  return absl::Status(status.code(), why);
+  return absl::UnavailableError(why);
 }
 
 }  // namespace
@@ -77,21 +77,22 @@ std::string title(const relay::Waiting& one) {
 
 void send_home(const std::vector<relay::Waiting>& all, const CollectorAddress& collector,
                std::atomic<std::size_t>& done,
-               const std::function<void(const relay::Waiting&, const absl::Status&)>& sent) {
+               const std::function<void(const relay::Waiting&, const absl::StatusOr<relay::Homecoming>&)>& sent) {
   std::map<std::string, std::shared_ptr<relay::LastTaken>> last_taken;  // of each collector
-  std::vector<std::promise<absl::Status>> outcomes(all.size());
-  std::vector<std::future<absl::Status>> awaited;
+  using Outcome = absl::StatusOr<relay::Homecoming>;
+  std::vector<std::promise<Outcome>> outcomes(all.size());
+  std::vector<std::future<Outcome>> awaited;
   const auto address_for = [&](const relay::Waiting& one) {
     return collector.address.empty() ? one.destination.address : collector.address;
   };
   for (const relay::Waiting& one : all) last_taken.try_emplace(address_for(one), std::make_shared<relay::LastTaken>());
-  for (std::promise<absl::Status>& outcome : outcomes) awaited.push_back(outcome.get_future());
+  for (std::promise<Outcome>& outcome : outcomes) awaited.push_back(outcome.get_future());
   std::atomic<std::size_t> next = 0;
   const auto send_some = [&] {
     for (std::size_t at = next++; at < all.size(); at = next++) {
-      const absl::Status status = send_one(all[at], collector, last_taken.at(address_for(all[at])));
+      Outcome outcome = send_one(all[at], collector, last_taken.at(address_for(all[at])));
       ++done;
-      outcomes[at].set_value(status);
+      outcomes[at].set_value(std::move(outcome));
     }
   };
   std::vector<std::thread> senders;

@@ -28,6 +28,6 @@ std::string title(const relay::Waiting& one);
 // order.
 void send_home(const std::vector<relay::Waiting>& all, const CollectorAddress& collector,
                std::atomic<std::size_t>& done,
-               const std::function<void(const relay::Waiting&, const absl::Status&)>& sent);
+               const std::function<void(const relay::Waiting&, const absl::StatusOr<relay::Homecoming>&)>& sent);
 
 }  // namespace castscope::cli

@@ -35,6 +35,13 @@ void add_definitions(const v1::RelayMessage& message, std::vector<Outbox::Messag
   to.push_back(std::move(again));
 }
 
+absl::StatusOr<Homecoming> let_go(bool sent, const absl::StatusOr<std::string>& rest) {
+  if (rest.ok()) return Homecoming{.sent = sent, .rest = *rest};
+  return absl::FailedPreconditionError(
+      absl::StrCat(sent ? "the collector has taken all of it that can be read, but " : "it holds no message, but ",
+                   rest.status().message()));
+}
+
 }  // namespace
 
 absl::StatusOr<Waiting> look_into(const std::string& path) {
@@ -47,11 +54,10 @@ absl::StatusOr<Waiting> look_into(const std::string& path) {
                  .begin_realtime_ns = contents.hello.start_epoch_ns(),
                  .bytes = (*spool)->bytes(),
                  .destination = contents.destination,
-                 .damage = contents.damage,
-                 .rest = contents.rest};
+                 .damage = contents.damage};
 }
 
-absl::Status bring_home(const std::string& path, const BringHomeOptions& options) {
+absl::StatusOr<Homecoming> bring_home(const std::string& path, const BringHomeOptions& options) {
   wire::quiet_libraries();
   Spool::Contents contents;
   absl::StatusOr<std::unique_ptr<Spool>> spool = Spool::open(path, &contents);
@@ -66,7 +72,7 @@ absl::Status bring_home(const std::string& path, const BringHomeOptions& options
     if (&place == &contents.messages.front()) first = sequence_of(*message);
     add_definitions(*message, introductions);
   }
-  if (contents.messages.empty()) return (*spool)->remove(), absl::OkStatus();
+  if (contents.messages.empty()) return let_go(false, (*spool)->remove());
   contents.hello.set_token(options.token);
   const std::unique_ptr<Outbox> outbox = Outbox::of(*std::move(spool), contents.messages, first);
   outbox->want_introductions();
@@ -86,7 +92,7 @@ absl::Status bring_home(const std::string& path, const BringHomeOptions& options
     if (std::exchange(left, outbox->bytes()) != left) *last_taken = Clock::now();
   }
   uplink.stop();
-  if (delivered) return absl::OkStatus();
+  if (delivered) return let_go(true, outbox->rest_of_spool());
   const std::string why = uplink.trouble();
   return absl::UnavailableError(why.empty() ? "the collector does not acknowledge it" : why);
 }

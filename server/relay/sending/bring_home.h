@@ -25,7 +25,6 @@ struct Waiting {
   std::uint64_t bytes = 0;
   Destination destination;
   std::string damage;  // a sentence where a part of it cannot be read
-  std::string rest;    // the file in which bring_home() leaves that part; "" = nothing of it is left
 };
 absl::StatusOr<Waiting> look_into(const std::string& path);
 
@@ -40,7 +39,12 @@ struct BringHomeOptions {
   std::shared_ptr<LastTaken> last_taken = {};  // null: there are no others
   std::function<bool()> stopped = {};          // asked several times a second; empty = never
 };
+
+struct Homecoming {
+  bool sent = false;      // the collector has taken what could be read; false: that is no message, so nobody was asked
+  std::string rest = {};  // the file that has what cannot be read; "" = there is none
+};
 // Removes the file when the collector has all of it that can be read. The error says why it is still there.
-absl::Status bring_home(const std::string& path, const BringHomeOptions& options);
+absl::StatusOr<Homecoming> bring_home(const std::string& path, const BringHomeOptions& options);
 
 }  // namespace castscope::relay

@@ -99,6 +99,11 @@ bool Outbox::spools() const {
   return spool_ != nullptr;
 }
 
+absl::StatusOr<std::string> Outbox::rest_of_spool() const {
+  const std::lock_guard lock(mutex_);
+  return rest_of_spool_;
+}
+
 absl::StatusOr<std::string> Outbox::sync() {
   const std::lock_guard lock(mutex_);
   if (spool_ == nullptr) return "";
@@ -223,7 +228,7 @@ bool Outbox::acknowledge(const v1::Ack& ack) {
   const std::lock_guard lock(mutex_);
   if (ack.sequence() > last_sent_) return false;
   while (!entries_.empty() && entries_.front().sequence <= ack.sequence()) let_go_of_first();
-  if (entries_.empty() && spool_ != nullptr) spool_->remove(), spool_.reset();
+  if (entries_.empty() && spool_ != nullptr) rest_of_spool_ = spool_->remove(), spool_.reset();
   for (const v1::Rejection& rejection : ack.rejections())
     rejections_.try_emplace(rejection.process_key(), utf8::sentence_of_others(rejection.sentence()));
   watched_ = watched_ || ack.watched();

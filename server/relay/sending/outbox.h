@@ -47,6 +47,8 @@ class Outbox {
   // After such an error: puts what is in memory into the spool, which may have room again.
   absl::Status keep_rest();
   bool spools() const;
+  // What became of the spool's file when all was acknowledged; see Spool::remove().
+  absl::StatusOr<std::string> rest_of_spool() const;
   // Everything is on the disk: the path of the file; "" = there is no spool, or the error that it met.
   absl::StatusOr<std::string> sync();
   std::vector<Receipt> take_acknowledged();
@@ -99,6 +101,7 @@ class Outbox {
   std::uint64_t last_sent_ = 0;  // over any connection
   std::unique_ptr<Spool> spool_;
   absl::Status spool_failed_;
+  absl::StatusOr<std::string> rest_of_spool_ = "";
   std::vector<Receipt> acknowledged_;
   std::map<std::string, std::string> rejections_;
 };

@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::create(const std::string& path, co
   if (status.ok()) status = spool->append(kWhereto, in_one(whereto)).status();
   if (status.ok()) status = spool->append(kHello, hello.SerializeAsString()).status();
   if (status.ok()) return spool;
-  spool->remove();  // half a beginning is of no use
+  unlink(path.c_str());  // half a beginning is of no use
   return status;
 }
 
@@ -146,7 +146,7 @@ absl::Status Spool::read_all(Contents* contents) {
         at + sizeof head > size_ || (head.length <= kLongestRecord && at + sizeof head + head.length > size_);
     contents->damage =
         absl::StrCat(path_, cut ? " was cut short" : " is damaged", " after ", at, " of its ", size_, " bytes");
-    if (!cut) contents->rest = rest_ = path_ + ".damaged";
+    has_rest_ = at + sizeof head < size_;
     break;
   }
   if (contents->destination.address.empty() || contents->hello.run_id().empty())
@@ -197,11 +197,18 @@ absl::Status Spool::sync() {
   return absl::OkStatus();
 }
 
-void Spool::remove() {
-  if (rest_.empty())
-    unlink(path_.c_str());
-  else
-    std::rename(path_.c_str(), rest_.c_str());
+absl::StatusOr<std::string> Spool::remove() {
+  if (!has_rest_) {
+    if (unlink(path_.c_str()) == 0 || errno == ENOENT) return "";
+    return failed(path_, "deleted");
+  }
+  // Nobody else gives these names: this process has the file's lock.
+  std::string rest = path_ + ".damaged";
+  std::error_code error;
+  for (int number = 2; std::filesystem::exists(std::filesystem::symlink_status(rest, error)); ++number)
+    rest = absl::StrCat(path_, ".damaged-", number);
+  if (std::rename(path_.c_str(), rest.c_str()) != 0) return failed(path_, "renamed");
+  return rest;
 }
 
 }  // namespace castscope::relay

@@ -40,7 +40,6 @@ class Spool {
     std::vector<v1::RelayMessage> introductions;
     std::vector<Place> messages;  // numbered, in their order
     std::string damage;           // a sentence where the file cannot be read to its end
-    std::string rest;             // the file in which remove() then leaves it; "" = there is nothing behind the damage
   };
 
   // Makes the file, for its owner alone, and writes who sends whereto. It will take `most_bytes`.
@@ -59,7 +58,9 @@ class Spool {
   std::uint64_t bytes() const { return size_; }
   // Waits until the disk has all of it.
   absl::Status sync();
-  void remove();  // the file; one that holds more than could be read gets another name
+  // Deletes the file, or gives it another name if it may hold more than could be read: returns that, or "". A length
+  // that is damaged may point beyond the file's end, so one that seems to be cut short keeps its last piece, too.
+  absl::StatusOr<std::string> remove();
   const std::string& path() const { return path_; }
 
  private:
@@ -72,7 +73,7 @@ class Spool {
   const int file_;
   const std::uint64_t most_bytes_;
   std::uint64_t size_ = 0;
-  std::string rest_;  // see Contents
+  bool has_rest_ = false;  // there may be something of use behind the damage
 };
 
 }  // namespace castscope::relay

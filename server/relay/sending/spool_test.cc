@@ -34,6 +34,14 @@ class SpoolTest : public testing::Test {
     EXPECT_TRUE(spool.ok()) << spool.status();
     return *std::move(spool);
   }
+  // A file with two messages; returns where the second begins.
+  std::uint64_t make_two() {
+    const auto spool = make();
+    EXPECT_TRUE(spool->add(*message("first")).ok());
+    const std::uint64_t second = spool->bytes();
+    EXPECT_TRUE(spool->add(*message("second")).ok());
+    return second;
+  }
   static std::unique_ptr<v1::RelayMessage> message(const std::string& process) {
     auto message = std::make_unique<v1::RelayMessage>();
     message->mutable_batch()->set_process_key(process);
@@ -108,29 +116,54 @@ TEST_F(SpoolTest, DamageEndsIt) {
   ASSERT_TRUE(cut.ok());
   EXPECT_THAT(contents.messages, SizeIs(1));
   EXPECT_THAT(contents.damage, HasSubstr("was cut short after"));
-  (*cut)->remove();
-  EXPECT_FALSE(std::filesystem::exists(path()));
-  EXPECT_EQ(contents.rest, "");
 }
 
+// A length may be damaged, too, and point beyond the file's end, as that of a file does which was cut short.
 TEST_F(SpoolTest, WhatIsBehindDamageStaysWhenTheRestHasGone) {
-  std::uint64_t second = 0;
-  {
-    const auto spool = make();
-    ASSERT_TRUE(spool->add(*message("first")).ok());
-    second = spool->bytes();
-    ASSERT_TRUE(spool->add(*message("second")).ok());
+  for (const auto& [of_record, what] : {std::pair{9, "is damaged"}, {2, "was cut short"}}) {
+    const std::uint64_t second = make_two();
+    std::fstream(path(), std::ios::in | std::ios::out | std::ios::binary)
+            .seekp(static_cast<std::streamoff>(second + of_record))
+        << '\x10';
+    Spool::Contents contents;
+    const auto damaged = Spool::open(path(), &contents);
+    ASSERT_TRUE(damaged.ok());
+    EXPECT_THAT(contents.messages, SizeIs(1));
+    EXPECT_THAT(contents.damage, HasSubstr(what));
+    const auto size = std::filesystem::file_size(path());
+    const absl::StatusOr<std::string> rest = (*damaged)->remove();
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    EXPECT_FALSE(std::filesystem::exists(path()));
+    EXPECT_EQ(std::filesystem::file_size(*rest), size);
+    std::filesystem::remove(*rest);
   }
-  std::fstream(path(), std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(second + 9))
-      << '?';
+}
+
+TEST_F(SpoolTest, APieceThatIsTooShortForARecordIsNotKept) {
+  std::filesystem::resize_file(path(), make_two() + 8);
   Spool::Contents contents;
-  const auto damaged = Spool::open(path(), &contents);
-  ASSERT_TRUE(damaged.ok());
-  EXPECT_THAT(contents.messages, SizeIs(1));
-  EXPECT_EQ(contents.rest, path() + ".damaged");
-  (*damaged)->remove();
-  EXPECT_FALSE(std::filesystem::exists(path()));
-  EXPECT_TRUE(std::filesystem::exists(contents.rest));
+  const auto cut = Spool::open(path(), &contents);
+  ASSERT_TRUE(cut.ok());
+  EXPECT_THAT(contents.damage, HasSubstr("was cut short after"));
+  EXPECT_EQ(*(*cut)->remove(), "");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(SpoolTest, WhatIsBehindDamageTakesNoOtherFilesPlace) {
+  for (const char* name : {".damaged", ".damaged-2", ".damaged-3"}) {
+    std::filesystem::resize_file(path(), make_two() + 9);
+    Spool::Contents contents;
+    const auto rest = (*Spool::open(path(), &contents))->remove();
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    EXPECT_EQ(*rest, path() + name);
+  }
+}
+
+TEST_F(SpoolTest, AFileThatCannotBeDeletedIsSaid) {
+  const auto spool = make();
+  std::filesystem::rename(path(), path() + "-elsewhere");
+  std::filesystem::create_directory(path());
+  EXPECT_THAT(std::string(spool->remove().status().message()), HasSubstr(path() + " cannot be deleted: "));
 }
 
 TEST_F(SpoolTest, WhatIsNoSpoolIsSaid) {
