@@ -141,3 +141,28 @@ def test_all_that_is_left_over_is_taken_only_when_told_so(castscope, options, ta
 def test_what_is_not_clear_is_asked(castscope, words, sentence):
     done = castscope("recover", *words, text=True)
     assert done.returncode == 2 and sentence in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["--redact", "line"], ["--no-source"], ["--redact", "("]])
+def test_what_comes_too_late_for_texts_that_are_written_is_refused(castscope, leave, words):
+    directory = leave()
+    file = castscope.folder / "run.castscope"
+    before = file.read_bytes()
+    done = castscope("recover", *words, directory, text=True)
+    assert done.returncode == 2 and os.path.isdir(directory) and file.read_bytes() == before, done
+    assert ("is not a regular expression" if "(" in words else f"too late for what is written already: the run in "
+            f"{directory} goes on where its recorder had begun it. `-o NAME` makes another file") in done.stderr
+
+
+def test_a_pattern_that_the_job_had_comes_not_too_late(castscope, leave):
+    directory = leave(CASTSCOPE_REDACT="line", CASTSCOPE_NO_SOURCE="1")
+    done = castscope("recover", "--redact", "line", "--no-source", directory, text=True)
+    assert "recovered" in done.stderr and not os.path.exists(directory), done
+
+
+def test_another_file_of_the_rest_has_what_is_withheld_now(castscope, leave):
+    directory = leave()
+    done = castscope("recover", "--redact", "read line", "-o", "other", directory, text=True)
+    assert f"recovered {castscope.folder}/other.castscope" in done.stderr, done
+    assert "read line" not in str(castscope.report("other")["run"]["command"])
+    assert "[redacted]" in str(castscope.report("other")["run"]["command"])

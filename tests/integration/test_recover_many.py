@@ -125,3 +125,17 @@ def test_a_person_at_a_terminal_sees_how_far_it_is(castscope, wire, spool):
             assert b"has taken" not in text, "the first of them is told first"
             seen.set()
             assert going.wait(WAIT_S) == 0
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--redact", "job"], "--redact and --no-source come too late for what is written already: {} is sent as it is"),
+    (["--no-source"], "--redact and --no-source come too late for what is written already: {} is sent as it is"),
+    (["--redact", "("], "is not a regular expression"),
+    (["-o", "x"], "-o makes a run file here, and {} goes to a collector")])
+def test_what_cannot_be_done_with_a_file_of_the_spool_is_refused_before_it_is_sent(castscope, wire, spool, words,
+                                                                                   sentence):
+    with in_place_of_a_collector(wire, lambda collector: lambda hello, messages, context: iter(())) as collector:
+        file = put_spool(wire.pb, spool, "run", collector.address)
+        done = recover(castscope, spool, *words, file)
+        assert done.returncode == 2 and sentence.format(file) in done.stderr, done
+        assert collector.heard == [] and file.exists()

@@ -118,6 +118,21 @@ def test_a_recorder_that_was_killed_while_its_collector_was_away_loses_nothing(c
     assert report["run"]["complete"]
 
 
+def test_what_is_withheld_too_late_is_refused_and_nothing_of_the_run_is_sent(castscope, python, collector, send, spool):
+    job = send(python)
+    until(lambda: list(collector.folder.glob("sent.castscope")))
+    job.send_signal(signal.SIGKILL)
+    job.wait()
+    job.stdin.close()
+    job.stdout.read()
+    refused = recover(castscope, spool, "--redact", "work", job.directory)
+    assert refused.returncode == 2 and "--redact and --no-source come too late" in refused.stderr, refused
+    assert os.path.exists(job.directory)
+    done = recover(castscope, spool, "--redact", "work", "-o", "here", job.directory)
+    assert f"recovered {castscope.folder}/here.castscope" in done.stderr, done
+    assert b"work(" not in (castscope.folder / "here.castscope").read_bytes()
+
+
 def test_a_file_of_the_rest_says_that_the_beginning_is_elsewhere(castscope, python, collector, send, spool):
     job = send(python)
     until(lambda: list(collector.folder.glob("sent.castscope")))

@@ -286,6 +286,47 @@ absl::Status check_all(const std::vector<RunDirectory>& directories, const Recov
   return absl::OkStatus();
 }
 
+// Whether something of the run has the texts already that are to be written or sent from now on.
+bool is_begun(const RunDirectory& directory, const RunRecord& run, const RecoverOptions& options) {
+  if (!options.output.empty()) return false;
+  if (!run.collector.empty()) return true;
+  if (!options.collector.address.empty()) return false;
+  return !run.stem.empty() && is_file_of(Output{run.stem}.run_file(), directory);
+}
+
+// The user expects a text that --redact names to be nowhere afterwards.
+absl::Status check_withholding(const LeftOver& left, const RecoverOptions& options) {
+  if (!options.withholding.any()) return absl::OkStatus();
+  Withholding understood = options.withholding;
+  if (absl::Status status = complete(understood); !status.ok()) return status;
+  constexpr char kTooLate[] = "--redact and --no-source come too late for what is written already: ";
+  if (!left.spools.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat(kTooLate, report::on_one_line(left.spools.front().path),
+                     " is sent as it is, without these options, or deleted with --discard"));
+  for (const RunDirectory& directory : left.directories) {
+    if (options.all && directory.has_living_process()) continue;  // it is left alone
+    const RunRecord run = directory.read_record().value_or(describe(directory));
+    RunRecord changed = run;
+    if (absl::Status status = withhold_too(options.withholding, changed); !status.ok()) return status;
+    const bool adds = changed.redact != run.redact || changed.no_source != run.no_source;
+    if (adds && is_begun(directory, run, options))
+      return absl::InvalidArgumentError(
+          absl::StrCat(kTooLate, "the run in ", directory.path(),
+                       " goes on where its recorder had begun it. `-o NAME` makes another file, of what is left here"));
+  }
+  return absl::OkStatus();
+}
+
+// Before anything is sent, written or deleted.
+absl::Status check_use(const LeftOver& left, const RecoverOptions& options) {
+  if (!options.output.empty() && !left.spools.empty())
+    return absl::InvalidArgumentError(absl::StrCat("-o makes a run file here, and ",
+                                                   report::on_one_line(left.spools.front().path),
+                                                   " goes to a collector: leave -o out"));
+  return check_withholding(left, options);
+}
+
 int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
   const absl::StatusOr<LeftOver> found = options.names.empty() ? all_that(options) : all_named(options.names);
@@ -294,6 +335,8 @@ int recover_all(const RecoverOptions& options) {
   const std::vector<RunDirectory>& directories = left.directories;
   if (absl::Status status = check_all(directories, options); !status.ok()) return fail(status, kIncompleteData);
   if (options.list || (options.names.empty() && !options.all)) return list(left);
+  if (!options.discard)
+    if (absl::Status status = check_use(left, options); !status.ok()) return fail(status, kUsage);
   int status = options.discard ? 0 : send_spools(left.spools, options.collector).status();
   if (options.discard)
     for (const relay::Waiting& one : left.spools) status = std::max(status, discard_spool(one));
