@@ -13,6 +13,7 @@
 #include "server/cli/commands/fail.h"
 #include "server/cli/commands/late_recording.h"
 #include "server/cli/commands/recover_spools.h"
+#include "server/cli/commands/recover_targets.h"
 #include "server/cli/commands/run_options.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/commands/watches.h"
@@ -88,7 +89,11 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
 // The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
 int send_to_collector(const RunDirectory& directory, RunRecord run, CollectorAddress collector,
                       const RecoverOptions& options) {
-  std::vector<relay::Waiting> of_it = waiting();
+  InSpool spool = in_spool();
+  for (const std::string& path : spool.in_use)  // what comes after it must not overtake it
+    if (is_of_run(path, directory.id()))
+      return fail(absl::StrCat(path, ": another castscope is at work with it"), kIncompleteData);
+  std::vector<relay::Waiting>& of_it = spool.waiting;
   std::erase_if(of_it, [&](const relay::Waiting& one) { return one.run_id != directory.id(); });
   // A recorder that was killed while it wrote leaves a file that is cut short: what it lacks is still in the directory.
   if (!send_spools(of_it, options.collector).all) return kIncompleteData;
@@ -184,12 +189,6 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                             .settings = settings_of_job(run)});
 }
 
-// The runs that the command is about: those that the user named, or everything that is left over.
-struct LeftOver {
-  std::vector<RunDirectory> directories;
-  std::vector<relay::Waiting> spools;
-};
-
 int discard(const RunDirectory& directory, const RecoverOptions& options) {
   const std::string name = title(directory);
   if (directory.is_recorded() || directory.has_living_process()) {
@@ -206,58 +205,12 @@ int list(const LeftOver& all) {
   std::string text;
   for (const RunDirectory& directory : all.directories) text += told(directory, std::time(nullptr));
   for (const relay::Waiting& one : all.spools) text += told(one, std::time(nullptr));
+  for (const DamagedSpool& one : all.damaged) text += told(one);
   if (!put(text)) return kUsage;
   if (!text.empty())
     say("`castscope recover RUN…` makes the run files of those that are named, or sends them to their collector, --all "
         "of all; with --discard they are deleted");
   return 0;
-}
-
-// What is meant where no run is named.
-LeftOver all_that(const RecoverOptions& options) {
-  std::vector<RunDirectory> directories = leftovers();
-  std::vector<relay::Waiting> spools = waiting();
-  const std::vector<RunDirectory> empty = empty_ones();
-  if (options.discard) directories.insert(directories.end(), empty.begin(), empty.end());
-  if (directories.empty() && spools.empty()) say("there is nothing to recover");
-  if (!options.discard && !empty.empty())
-    say(absl::StrCat(report::counted(empty.size(), "run directory holds", "run directories hold"),
-                     " nothing that could be recovered: `castscope recover --discard --all` deletes such, too"));
-  return {std::move(directories), std::move(spools)};
-}
-
-// A name without a folder is that of a run directory in the place where they are made.
-RunDirectory named(const std::string& name) {
-  if (name.find('/') == std::string::npos) {
-    for (const RunDirectory& directory : RunDirectory::all())
-      if (directory.id() == name) return directory;
-  }
-  return RunDirectory(name);
-}
-
-// A name is that of a file in the spool or elsewhere, or of the run whose it is, or else of a run directory.
-absl::StatusOr<LeftOver> all_named(const std::vector<std::string>& names) {
-  LeftOver all;
-  const std::vector<relay::Waiting> spools = waiting();
-  for (const std::string& name : names) {
-    const std::size_t before = all.spools.size();
-    std::ranges::copy_if(spools, std::back_inserter(all.spools), [&](const relay::Waiting& one) {
-      return one.path == name || std::filesystem::path(one.path).filename() == name;
-    });
-    if (all.spools.size() > before) continue;
-    std::error_code error;
-    if (std::filesystem::is_regular_file(name, error)) {  // it was moved here, from another machine perhaps
-      absl::StatusOr<relay::Waiting> one = relay::look_into(name);
-      if (!one.ok()) return one.status();
-      all.spools.push_back(*std::move(one));
-      continue;
-    }
-    RunDirectory directory = named(name);
-    std::ranges::copy_if(spools, std::back_inserter(all.spools),
-                         [&](const relay::Waiting& one) { return one.run_id == name && !directory.check().ok(); });
-    if (all.spools.size() == before) all.directories.push_back(std::move(directory));
-  }
-  return all;
 }
 
 // Returns "" or what is wrong with the options.
@@ -329,7 +282,7 @@ absl::Status check_use(const LeftOver& left, const RecoverOptions& options) {
 
 int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
-  const absl::StatusOr<LeftOver> found = options.names.empty() ? all_that(options) : all_named(options.names);
+  const absl::StatusOr<LeftOver> found = options.names.empty() ? everything(options.discard) : all_named(options.names);
   if (!found.ok()) return fail(found.status(), kIncompleteData);
   const LeftOver& left = *found;
   const std::vector<RunDirectory>& directories = left.directories;
@@ -337,9 +290,9 @@ int recover_all(const RecoverOptions& options) {
   if (options.list || (options.names.empty() && !options.all)) return list(left);
   if (!options.discard)
     if (absl::Status status = check_use(left, options); !status.ok()) return fail(status, kUsage);
-  int status = options.discard ? 0 : send_spools(left.spools, options.collector).status();
-  if (options.discard)
-    for (const relay::Waiting& one : left.spools) status = std::max(status, discard_spool(one));
+  int status = options.discard
+                   ? discard_spools(left.spools, left.damaged)
+                   : std::max(send_spools(left.spools, options.collector).status(), say_damaged(left.damaged));
   for (const RunDirectory& directory : directories) {
     if (options.discard) {
       status = std::max(status, discard(directory, options));

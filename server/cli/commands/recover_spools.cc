@@ -1,5 +1,6 @@
 #include "server/cli/commands/recover_spools.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -27,6 +28,14 @@ std::string how_it_went(const relay::Waiting& one, const absl::StatusOr<relay::H
   return absl::StrCat("the collector has taken what waited in ", on_one_line(one.path));
 }
 
+int discard(const std::string& path, const std::string& title) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  say(error ? absl::StrCat(on_one_line(path), " cannot be deleted: ", error.message())
+            : absl::StrCat("deleted ", title));
+  return error ? kIncompleteData : 0;
+}
+
 }  // namespace
 
 SentSpools send_spools(const std::vector<relay::Waiting>& all, const CollectorAddress& collector) {
@@ -42,12 +51,18 @@ SentSpools send_spools(const std::vector<relay::Waiting>& all, const CollectorAd
   return result;
 }
 
-int discard_spool(const relay::Waiting& one) {
-  std::error_code error;
-  std::filesystem::remove(one.path, error);
-  say(error ? absl::StrCat(on_one_line(one.path), " cannot be deleted: ", error.message())
-            : absl::StrCat("deleted ", title(one)));
-  return error ? kIncompleteData : 0;
+int say_damaged(const std::vector<DamagedSpool>& all) {
+  for (const DamagedSpool& one : all)
+    say(absl::StrCat(on_one_line(one.why), ": it cannot be sent; `castscope recover --discard ", on_one_line(one.path),
+                     "` deletes it"));
+  return all.empty() ? 0 : kIncompleteData;
+}
+
+int discard_spools(const std::vector<relay::Waiting>& all, const std::vector<DamagedSpool>& damaged) {
+  int status = 0;
+  for (const relay::Waiting& one : all) status = std::max(status, discard(one.path, title(one)));
+  for (const DamagedSpool& one : damaged) status = std::max(status, discard(one.path, on_one_line(one.path)));
+  return status;
 }
 
 }  // namespace castscope::cli

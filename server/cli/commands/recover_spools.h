@@ -17,7 +17,8 @@ struct SentSpools {
 // Sends them home, and says of each how it went.
 SentSpools send_spools(const std::vector<relay::Waiting>& all, const CollectorAddress& collector);
 
-// Deletes it, says so, and returns the exit status.
-int discard_spool(const relay::Waiting& one);
+// These two return the exit status. The first says what stands in the way of sending these.
+int say_damaged(const std::vector<DamagedSpool>& all);
+int discard_spools(const std::vector<relay::Waiting>& all, const std::vector<DamagedSpool>& damaged);
 
 }  // namespace castscope::cli

@@ -81,7 +81,7 @@ Check check_spool() {
     return {kSpool, "warning", absl::StrCat(folder, " is full: ", megabytes(used), " of ", megabytes(most)),
             "castscope recover --all sends what waits there; CASTSCOPE_SPOOL_BYTES sets how much may"};
   std::set<std::string> runs;
-  for (const relay::Waiting& one : waiting()) runs.insert(one.run_id);
+  for (const relay::Waiting& one : in_spool().waiting) runs.insert(one.run_id);
   const std::string found = absl::StrCat(folder, ": ", megabytes(used), " of ", megabytes(most));
   if (!runs.empty())
     return {kSpool, "warning",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
@@ -49,11 +50,26 @@ absl::StatusOr<relay::Homecoming> send_one(const relay::Waiting& one, CollectorA
 
 }  // namespace
 
-std::vector<relay::Waiting> waiting() {
-  std::vector<relay::Waiting> all;
-  for (const std::string& path : spools())
-    if (auto one = relay::look_into(path); one.ok()) all.push_back(*std::move(one));
+std::vector<std::string> InSpool::paths() const {
+  std::vector<std::string> all = in_use;
+  for (const relay::Waiting& one : waiting) all.push_back(one.path);
+  for (const DamagedSpool& one : damaged) all.push_back(one.path);
   return all;
+}
+
+InSpool in_spool() {
+  InSpool all;
+  for (const std::string& path : spools()) {
+    absl::StatusOr<relay::Waiting> one = relay::look_into(path);
+    if (one.ok()) all.waiting.push_back(*std::move(one));
+    if (absl::IsDataLoss(one.status())) all.damaged.push_back({path, std::string(one.status().message())});
+    if (absl::IsAborted(one.status())) all.in_use.push_back(path);
+  }
+  return all;
+}
+
+bool is_of_run(const std::string& path, const std::string& run_id) {
+  return std::filesystem::path(path).filename().string().starts_with(run_id + ".");
 }
 
 std::string told(const relay::Waiting& one, std::int64_t now) {
@@ -67,6 +83,10 @@ std::string told(const relay::Waiting& one, std::int64_t now) {
   line("goes to", absl::StrCat("the collector at ", one.destination.address));
   if (!one.damage.empty()) line("damaged", one.damage);
   return text;
+}
+
+std::string told(const DamagedSpool& one) {
+  return absl::StrCat(report::on_one_line(one.path), "\n  damaged   ", report::on_one_line(one.why), "\n");
 }
 
 std::string title(const relay::Waiting& one) {

@@ -13,11 +13,26 @@
 
 namespace castscope::cli {
 
-// All that waits, the oldest first. What cannot be read, or is in somebody's hands, is left out.
-std::vector<relay::Waiting> waiting();
+struct DamagedSpool {
+  std::string path;
+  std::string why;  // a sentence with the path
+};
+
+// What the spool holds, each the oldest first. What is no file of castscope is left out.
+struct InSpool {
+  std::vector<relay::Waiting> waiting;
+  std::vector<DamagedSpool> damaged;  // at its beginning: nobody knows where it is to go
+  std::vector<std::string> in_use;    // another castscope is at work with it: it sends it, or records its job
+  std::vector<std::string> paths() const;
+};
+InSpool in_spool();
+
+// By its name alone, since one that is in use is not read.
+bool is_of_run(const std::string& path, const std::string& run_id);
 
 // Tells of it, a line for each of: the file, when its run began, its size, the collector that it goes to.
 std::string told(const relay::Waiting& one, std::int64_t now);
+std::string told(const DamagedSpool& one);
 
 // "…: 3.2 MB of run …, for the collector at …"
 std::string title(const relay::Waiting& one);

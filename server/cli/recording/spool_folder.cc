@@ -50,12 +50,14 @@ bool remove_if_old(const File& file, const Say& say) {
   if (file.changed > std::time(nullptr) - kOldestSeconds) return false;
   relay::Spool::Contents contents;
   const auto spool = relay::Spool::open(file.path, &contents);
-  if (!spool.ok()) return false;
-  (*spool)->remove();
+  if (!spool.ok() && !absl::IsDataLoss(spool.status())) return false;
+  if (unlink(file.path.c_str()) != 0) return false;
+  const std::string whose = spool.ok() ? absl::StrCat("run ", contents.hello.run_id(), ", for the collector at ",
+                                                      contents.destination.address)
+                                       : "it was damaged, and did not say whose it was";
   if (say)
     say(utf8::on_one_line(absl::StrCat(file.path, " was deleted to make room: nobody has sent it for ",
-                                       kOldestSeconds / 86'400, " days (run ", contents.hello.run_id(),
-                                       ", for the collector at ", contents.destination.address, ")")));
+                                       kOldestSeconds / 86'400, " days (", whose, ")")));
   return true;
 }
 

@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::open(const std::string& path, Cont
   if (!S_ISREG(info.st_mode) || info.st_uid != geteuid())
     return absl::InvalidArgumentError(absl::StrCat(path, " is no file of this user"));
   if (flock(file, LOCK_EX | LOCK_NB) != 0)
-    return absl::UnavailableError(absl::StrCat(path, ": another castscope is at work with it"));
+    return absl::AbortedError(absl::StrCat(path, ": another castscope is at work with it"));
   spool->size_ = static_cast<std::uint64_t>(info.st_size);
   if (absl::Status status = spool->read_all(contents); !status.ok()) return status;
   return spool;

@@ -45,7 +45,8 @@ class Spool {
   // Makes the file, for its owner alone, and writes who sends whereto. It will take `most_bytes`.
   static absl::StatusOr<std::unique_ptr<Spool>> create(const std::string& path, const Destination&, v1::Hello hello,
                                                        std::uint64_t most_bytes);
-  // Opens a file that a relay left behind, and reads it. UNAVAILABLE: another process is at work with it.
+  // Opens a file that a relay left behind, and reads it. ABORTED: another process is at work with it. DATA_LOSS: it
+  // does not say any more whose it is or where it is to go. INVALID_ARGUMENT: it is no such file.
   static absl::StatusOr<std::unique_ptr<Spool>> open(const std::string& path, Contents* contents);
   ~Spool();  // the file stays
   Spool(const Spool&) = delete;
