@@ -158,6 +158,7 @@ def test_a_file_of_the_rest_says_that_the_beginning_is_elsewhere(castscope, pyth
     job.stdin.close()
     job.stdout.read()
     done = recover(castscope, spool, "-o", "here", job.directory)
+    assert done.returncode == 3 and "recovered" in done.stderr, done
     report = castscope.report("here")
     assert not report["run"]["complete"]
     assert any(f"what the collector at {collector.address} had taken" in one["sentence"]

@@ -23,6 +23,7 @@
 #include "server/cli/leftovers/spooled.h"
 #include "server/relay/unreadable.h"
 #include "server/report/text/words.h"
+#include "server/store/run/completeness.h"
 
 namespace castscope::cli {
 namespace {
@@ -67,7 +68,6 @@ absl::StatusOr<Output> place(const RunRecord& record, const RecoverOptions& opti
 }
 
 int record(const RunDirectory& directory, RecordingOptions recorded) {
-  const auto expected = recorded.expected;
   auto recording = Recording::begin(std::move(recorded));
   if (!recording.ok()) return fail(recording.status(), kUsage);
   if (directory.has_living_process()) {
@@ -83,7 +83,7 @@ int record(const RunDirectory& directory, RecordingOptions recorded) {
   if (!result.missing.empty()) say(result.missing);
   print_summary(*result.run, {result.output.run_file(), result.output.report_file()});
   if (!whole) say_what_stays(directory);
-  return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kIncompleteData : 0;
+  return whole && store::is_complete(result.run->data) ? 0 : kIncompleteData;
 }
 
 // The rest of a run goes where its beginning went: first what its recorder had put on disk, then what it had not read.
