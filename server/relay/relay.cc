@@ -254,7 +254,8 @@ absl::Status Relay::Impl::spool() {
   absl::StatusOr<std::unique_ptr<Spool>> spool = options_.make_spool(hello_);
   if (!spool.ok()) return spool.status();
   for (const Outbox::Message& message : drainer_.introductions())
-    if (absl::Status status = (*spool)->add_introduction(*message); !status.ok()) return (*spool)->remove(), status;
+    if (absl::Status status = (*spool)->add_introduction(*message); !status.ok())
+      return (void)(*spool)->remove(), status;
   return outbox_.keep_in(*std::move(spool));
 }
 
@@ -352,15 +353,18 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   };
   while (drained && !summary.delivered && !uplink_.shut_out() && !in_vain() && Clock::now() < deadline)
     summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
+  const bool in_time = Clock::now() < deadline;
   if (!drained) {
     summary.problem = absl::StrCat("what the job has left could not be read within ", kPatienceForLastLook.count(),
                                    " s: this machine has too much to do");
   } else if (!summary.delivered) {
     summary.problem = uplink_.trouble();
     if (summary.problem.empty())
-      summary.problem = uplink_.ever_connected() ? absl::StrCat("the collector did not acknowledge everything within ",
-                                                                at_most.count(), " ms")
-                                                 : "no connection to the collector has come about yet";
+      summary.problem =
+          !uplink_.ever_connected() ? "no connection to the collector has come about yet"
+          : in_time                 ? absl::StrCat("the collector did not acknowledge everything: nothing more for ",
+                                                   options_.patience_for_next_answer.count(), " ms")
+                    : absl::StrCat("the collector did not acknowledge everything within ", at_most.count(), " ms");
   }
   summary.reached = uplink_.ever_connected();
   end_threads();

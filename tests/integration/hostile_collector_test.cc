@@ -73,13 +73,15 @@ class HostileCollectorTest : public testing::Test {
     for (int i = 0; i < kCasts; ++i) thread.cast();
     job_.segment().mark_end(lanes::EndMark::kExited, 0 + 1);
   }
-  std::unique_ptr<relay::Relay> relay_to(Hostile& collector) {
+  std::unique_ptr<relay::Relay> relay_to(Hostile& collector, std::chrono::milliseconds patience_for_silence = 100ms,
+                                         std::chrono::milliseconds patience_for_next_answer = 1h) {
     relay::Options options{.run_directory = run_.path(),
                            .run = {.id = "run", .host = "host"},
                            .channel = collector.channel(),
                            .flush_interval = 20ms,
                            .event_interval = 20ms,
-                           .patience_for_silence = 100ms};
+                           .patience_for_next_answer = patience_for_next_answer,
+                           .patience_for_silence = patience_for_silence};
     options.make_spool = [this](const v1::Hello& hello) {
       return relay::Spool::create(spool_, {.address = "host:1"}, hello, 1 << 20);
     };
@@ -145,6 +147,15 @@ TEST_F(HostileCollectorTest, OneThatNeverAcknowledges) {
   });
   keeps_all(collector, "the collector acknowledges nothing of what it is sent");
   comes_home();
+}
+
+TEST_F(HostileCollectorTest, ThePatienceThatWasOverAtTheEndIsNamed) {
+  Hostile collector([](Messages& stream) {
+    welcome(stream);
+    read_to_its_end(stream);
+  });
+  EXPECT_EQ(relay_to(collector, 1h, 50ms)->stop({.exit_status = 0}, 1h).problem,
+            "the collector did not acknowledge everything: nothing more for 50 ms");
 }
 
 TEST_F(HostileCollectorTest, OneThatAcknowledgesWhatItWasNeverSent) {
