@@ -179,22 +179,35 @@ def test_half_open_connections_harm_nobody(view, recorded):
         peer.close()
 
 
-def test_connections_that_ask_nothing_make_room(view, recorded):
-    viewer = view("run.castscope")
-    request = f"GET {viewer.base}api/v2/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    held = []
-    for _ in range(64 + 1):  # as many as there may be, and one more
+PATIENCE_WITH_THE_QUIET_S = 10  # http_limits.h
+
+
+def answers_second_of_too_many(viewer, request):
+    """Makes one connection more than there may be; the first, which was quiet longest, is closed for it. Returns
+    whether the second is answered once more, and how long that took."""
+    begun, held = time.monotonic(), []
+    for _ in range(64 + 1):
         held.append(viewer.socket())
         held[-1].sendall(request)
         assert held[-1].recv(12) == b"HTTP/1.1 200"
-    while held[0].recv(65536):  # its answer; then it is closed, as the one that was quiet longest
+    while held[0].recv(65536):
         pass
     held[1].sendall(request)
-    answers = b""
-    while b"HTTP/1.1 200" not in answers:  # behind the rest of its first answer
-        answers += held[1].recv(65536) or pytest.fail("a connection that was quiet for less long was closed")
+    answers = part = held[1].recv(65536)
+    while part and b"HTTP/1.1 200" not in answers:  # behind the rest of its first answer
+        answers += (part := held[1].recv(65536))
     for peer in held:
         peer.close()
+    return bool(part), time.monotonic() - begun
+
+
+def test_connections_that_ask_nothing_make_room(view, recorded):
+    viewer = view("run.castscope")
+    request = f"GET {viewer.base}api/v2/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    answered, took_s = answers_second_of_too_many(viewer, request)
+    while not answered and took_s > PATIENCE_WITH_THE_QUIET_S:  # closed for that, on a busy machine
+        answered, took_s = answers_second_of_too_many(viewer, request)
+    assert answered, "a connection that was quiet for less long was closed"
 
 
 def test_it_ends_at_once_whoever_is_connected(view, recorded):
