@@ -60,6 +60,7 @@ def test_what_cannot_be_closed_in_time_is_left_to_the_next_collector(wire, casts
     collector.start()
     come_back_and_end(wire, collector, runs["b"], "b")
     assert complete_casts(collector, "b") == 12
+    collector.stop()
 
 
 def test_a_log_that_nobody_reads_stops_no_run(wire, castscope):
