@@ -239,7 +239,8 @@ absl::Status check_all(const std::vector<RunDirectory>& directories, const Recov
   return absl::OkStatus();
 }
 
-// Whether something of the run has the texts already that are to be written or sent from now on.
+// Whether a recorder has already written a part of the run, or sent it to a collector, and recover would only add to
+// that part.
 bool is_begun(const RunDirectory& directory, const RunRecord& run, const RecoverOptions& options) {
   if (!options.output.empty()) return false;
   if (!run.collector.empty()) return true;

@@ -1,4 +1,4 @@
-// What `castscope recover` does with files of the spool.
+// `castscope recover` sends or deletes the files of the spool with these functions, and tells the user how it went.
 #pragma once
 
 #include <vector>

@@ -26,7 +26,8 @@ bool is_called(const std::string& path, const std::string& name) {
   return path == name || std::filesystem::path(path).filename() == name;
 }
 
-// What this file is, which is in the spool or was moved here, from another machine perhaps.
+// Reads a file that a relay left in the spool, or that somebody moved elsewhere, and adds it to the files that can be
+// sent, or to the damaged ones.
 absl::Status add_file(const std::string& path, LeftOver& to) {
   absl::StatusOr<relay::Waiting> one = relay::look_into(path);
   if (one.ok())

@@ -18,7 +18,8 @@ struct DamagedSpool {
   std::string why;  // a sentence with the path
 };
 
-// What the spool holds, each the oldest first. What is no file of castscope is left out.
+// The files that relays left in the spool, each list with the oldest first. Files that castscope did not write are in
+// none of the lists.
 struct InSpool {
   std::vector<relay::Waiting> waiting;
   std::vector<DamagedSpool> damaged;  // at its beginning: nobody knows where it is to go

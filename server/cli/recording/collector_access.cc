@@ -42,7 +42,8 @@ void make_absolute(std::string& path) {
   if (!error) path = absolute.string();
 }
 
-// What is left of a run may be sent from another folder. A socket keeps a name that is short enough.
+// `castscope recover` reads these paths later, perhaps in another working folder. A socket stays relative if its
+// absolute path is longer than the system allows for a socket.
 void make_absolute(CollectorAddress& collector) {
   const std::string given = ingest::socket_path(collector.address);
   std::string socket = given;

@@ -47,7 +47,8 @@ class Outbox {
   // After such an error: puts what is in memory into the spool, which may have room again.
   absl::Status keep_rest();
   bool spools() const;
-  // What became of the spool's file when all was acknowledged; see Spool::remove().
+  // What Spool::remove() returned when all was acknowledged: the name of the file that holds what could not be read,
+  // "", or why the spool's file could not be deleted.
   absl::StatusOr<std::string> rest_of_spool() const;
   // Everything is on the disk: the path of the file; "" = there is no spool, or the error that it met.
   absl::StatusOr<std::string> sync();
