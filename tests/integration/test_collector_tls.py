@@ -82,7 +82,7 @@ def test_a_relay_needs_a_certificate_of_the_collectors_authority(castscope, fold
     assert ours.returncode == 0 and "is kept by the collector" in ours.stderr, ours.stderr
     for options, told in (([], "asks for a certificate of ours: give it and its key with --client-cert"),
                           (["--client-cert", "stranger.pem", "--client-key", "stranger.key"],
-                           "does not take our certificate, stranger.pem")):
+                           f"does not take our certificate, {folder / 'stranger.pem'}")):
         other = send_run(castscope, collector, *options)
         assert other.returncode == 0 and told in " ".join(other.stderr.split()), other.stderr
     half = send_run(castscope, collector, "--client-cert", "node.pem")

@@ -114,7 +114,13 @@ def test_what_is_hidden_is_not_in_the_flame(look, trained):
     until(page, r"() => /^the whole run [\d,]+ \(100 %\)/.test(document.querySelector('.flame-says').textContent)")
     everything = page.locator(".flame-says").inner_text()
     page.get_by_role("combobox", name="Search events").fill("kind:down role:weight")
-    page.get_by_role("button", name="only").click()
+    page.route("**/summary?*find=*", lambda route: None)
+    with page.expect_request(lambda one: "/summary?" in one.url and "find=" in one.url and "with_rows" not in one.url):
+        page.get_by_role("button", name="only").click()
+    page.emulate_media(color_scheme="dark")
+    until(page, "() => document.documentElement.dataset.theme === 'dark'")
+    assert page.locator(".flame-says").inner_text() == everything, "drawn anew, it is still the whole run"
+    page.unroute("**/summary?*find=*")
     until(page, "() => document.querySelector('.flame-says').textContent.includes('only what is found')")
     found = trained.json("runs/run/find?find=kind:down+role:weight")["event_count"]
     assert found > 0 and f"only what is found {found} (100 %)" in page.locator(".flame-says").inner_text()

@@ -20,6 +20,14 @@ export interface FlameActions {
   source(file: string, line: number | null): void;
 }
 
+/** What the leaves depend on. */
+interface Made extends Pick<FlameLook, 'of' | 'measure' | 'range' | 'ownCode'> {
+  by: FlameBy | null;
+  onlyFind: string | undefined;
+  /** What all of it is, in words. */
+  whole: string;
+}
+
 const kRowPx = 20;
 const kLeastPx = 3;
 const kFormats: Record<FlameMeasure, (value: number) => string> = { time: duration, bytes, count: grouped };
@@ -32,8 +40,8 @@ export class FlameView {
   private readonly says = el('p', { class: 'flame-says soft', role: 'status' });
   /** null: nothing was shown yet. */
   private by: FlameBy | null = null;
-  /** What the leaves were made for. */
-  private made = '';
+  /** What the leaves were made for: while another answer is awaited, they are drawn and named as what they are. */
+  private made: Made | null = null;
   private leaves: Leaf[] = [];
   private steps: ReadonlyMap<string, Step> = new Map();
   private stacks: { judgement: number; answer: Promise<Stacks> } | null = null;
@@ -77,7 +85,7 @@ export class FlameView {
       if (state.flame.range === 'shown') this.soon(400);
     });
     state.on('find', () => {
-      if (this.made !== this.wanted()) this.soon(400);
+      if (!this.isMade()) this.soon(400);
     });
     state.on('flame', () => this.take());
     state.on(['judgement', 'definitions'], () => this.soon(400));
@@ -100,14 +108,21 @@ export class FlameView {
   private take(): void {
     const { flame } = this.state;
     for (const show of this.asChosen) show(flame);
-    if (this.made === this.wanted()) this.draw();
+    if (this.isMade()) this.draw();
     else void this.ask();
   }
 
-  /** What the leaves depend on. */
-  private wanted(): string {
-    const { of, measure, range, ownCode } = this.state.flame;
-    return JSON.stringify([this.by, of, measure, range, ownCode, this.state.onlyFind]);
+  private wanted(): Made {
+    const { flame, onlyFind, selection } = this.state;
+    const { of, measure, range, ownCode } = flame;
+    const all = range === 'run' ? 'the whole run' : selection ? 'what is selected' : 'what is shown';
+    return { by: this.by, of, measure, range, ownCode, onlyFind, whole: onlyFind === undefined ? all : `${all}, only what is found` };
+  }
+
+  /** A change of what is shown or selected asks anew by itself. */
+  private isMade(): boolean {
+    const kind = (one: Made | null) => one && JSON.stringify({ ...one, whole: '' });
+    return kind(this.made) === kind(this.wanted());
   }
 
   show(by: FlameBy): void {
@@ -139,8 +154,7 @@ export class FlameView {
     await otherTask();
     if (turn !== this.turn) return;
     const leaves = new FlameLeaves(definitions, both[0], run.cwd);
-    const { measure, ownCode } = this.state.flame;
-    this.leaves = leaves.of(both[1], this.by ?? 'stacks', measure, ownCode);
+    this.leaves = leaves.of(both[1], wanted.by ?? 'stacks', wanted.measure, wanted.ownCode);
     this.made = wanted;
     this.steps = leaves.steps;
     await otherTask();
@@ -180,11 +194,11 @@ export class FlameView {
   }
 
   private fillBody(): void {
-    if (!this.element.isConnected || this.body.clientWidth === 0) return;
+    if (!this.made || !this.element.isConnected || this.body.clientWidth === 0) return;
     const root = flameOf(this.leaves);
     if (root.value === 0) {
       this.say(null, root);
-      return fill(this.body, nothing(this.whyNothing()));
+      return fill(this.body, nothing(whyNothing(this.made)));
     }
     const { zoomed, sandwich } = this.state.flame;
     const node = nodeAt(root, zoomed);
@@ -193,28 +207,20 @@ export class FlameView {
     fill(this.body, this.flame(node, 'Flame', (chosen) => this.zoom(chosen)));
   }
 
-  private whyNothing(): string {
-    const { flame, onlyFind } = this.state;
-    if (onlyFind !== undefined) return 'The search finds nothing of what is counted here, and the rest is hidden.';
-    if (flame.of === 'operators') return 'Operators have events in deep steps only (castscope run --deep).';
-    return flame.measure === 'time' ? 'No cast was timed here.' : 'Nothing was cast here.';
-  }
-
   private zoom(node: FlameNode): void {
     this.relook({ zoomed: pathOf(node) });
     this.body.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
   }
 
   private stepOf(node: FlameNode): Step {
-    const { flame, onlyFind } = this.state;
-    const whole = `${flame.range === 'run' ? 'the whole run' : this.state.selection ? 'what is selected' : 'what is shown'}${onlyFind === undefined ? '' : ', only what is found'}`;
+    const whole = this.made?.whole ?? '';
     return this.steps.get(node.key) ?? { label: whole, name: whole, place: null, search: '' };
   }
 
   private say(node: FlameNode | null, root: FlameNode): void {
     if (!node) return fill(this.says);
     const { name, place: at, search } = this.stepOf(node);
-    const format = kFormats[this.state.flame.measure];
+    const { format } = this;
     fill(
       this.says,
       el('b', {}, name),
@@ -222,15 +228,12 @@ export class FlameView {
       at?.file !== null && at !== null && el('button', { class: 'link', click: () => this.actions.source(at.file!, at.line) }, 'source'),
       search !== '' && el('button', { class: 'link', click: () => this.actions.find(search) }, 'show in the timeline'),
       node.parent !== null && el('button', { class: 'link', click: () => this.zoom(root) }, 'whole flame'),
-      ` ${this.limits()}`,
+      ` ${this.made ? limits(this.made) : ''}`,
     );
   }
 
-  /** What is counted, and what is not. */
-  private limits(): string {
-    const { of, measure } = this.state.flame;
-    if (of === 'operators') return 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.';
-    return measure === 'time' ? 'With the first cast of each place, which takes longer; without casts that were not timed.' : '';
+  private get format(): (value: number) => string {
+    return kFormats[this.made?.measure ?? this.state.flame.measure];
   }
 
   /** One tab stop; arrows go to the caller, the first call, and the boxes beside. */
@@ -257,7 +260,7 @@ export class FlameView {
 
   private box({ node, depth, left, width }: FlameBox, allPx: number, isChosen: boolean, choose: () => void): HTMLElement {
     const { label } = this.stepOf(node);
-    const words = `${label}: ${kFormats[this.state.flame.measure](node.value)}`;
+    const words = `${label}: ${this.format(node.value)}`;
     const look = lookOf({ shade: 0, track_kind: 'casts', shade_kind: 'down', shade_dtype: mostDtype(node), cause: null }, 'dtype', this.state.theme);
     const part = el('button', { class: 'flame-box', role: 'treeitem', 'aria-level': depth + 1, 'aria-selected': String(isChosen), 'aria-label': `${words}, mostly ${mostDtype(node) || 'of no dtype'}`, title: words, tabindex: isChosen ? 0 : -1, click: choose }, width * allPx > 24 ? label : '');
     this.nodeOf.set(part, node);
@@ -283,7 +286,7 @@ export class FlameView {
     // the cast's value. A cast that has no such step before it is listed itself.
     const rows = sumsByKey(this.leaves.map((leaf) => ({ ...leaf, path: leaf.path.length > 1 ? leaf.path.slice(0, -1) : leaf.path })));
     const key = node.parent ? node.key : rows.reduce((most, row) => (row.own > most.own ? row : most)).key;
-    const format = kFormats[this.state.flame.measure];
+    const { format } = this;
     const table = new TableView<KeySum>({
       columns: [
         { key: 'name', title: 'place', value: (row) => this.steps.get(row.key)?.name ?? row.key },
@@ -310,6 +313,18 @@ export class FlameView {
     const leaf = this.leaves.find((one) => one.path.includes(key) && one.value > 0);
     this.relook({ zoomed: leaf ? leaf.path.slice(0, leaf.path.indexOf(key) + 1) : [] });
   }
+}
+
+function whyNothing({ of, measure, onlyFind }: Made): string {
+  if (onlyFind !== undefined) return 'The search finds nothing of what is counted here, and the rest is hidden.';
+  if (of === 'operators') return 'Operators have events in deep steps only (castscope run --deep).';
+  return measure === 'time' ? 'No cast was timed here.' : 'Nothing was cast here.';
+}
+
+/** What is counted, and what is not. */
+function limits({ of, measure }: Made): string {
+  if (of === 'operators') return 'Of operators whose events the timeline has: of deep steps, and as far as they were kept.';
+  return measure === 'time' ? 'With the first cast of each place, which takes longer; without casts that were not timed.' : '';
 }
 
 /** Of ten thousand sites each part of the work takes its time: between them the page draws and hears keys. */
