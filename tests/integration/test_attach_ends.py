@@ -30,13 +30,13 @@ def idle(started):
 
 @pytest.fixture
 def gdb(tmp_path):
-    """Puts a program in the place of gdb; `$job` is the process that it is to stop. Returns what to give castscope, and
-    afterwards the run directory that castscope made for it."""
+    """Puts a program in the place of gdb; `$job` is the process that it is to stop, `$script` what it is to do. Returns
+    what to give castscope, and afterwards the run directory that castscope made for it."""
     def make(does):
         program = tmp_path / "bin" / "gdb"
         program.parent.mkdir(exist_ok=True)
-        asked = (f'for script; do :; done\necho "${{script%/*}}" >{tmp_path}/directory\n'
-                 'until [ "$1" = -p ]; do shift; done\njob=$2\n')
+        asked = (f'for script; do [ "$before" = -p ] && job=$script; before=$script; done\n'
+                 f'echo "${{script%/*}}" >{tmp_path}/directory\n')
         program.write_text(f"#!/bin/sh\n{asked}{does}\n")
         program.chmod(0o755)
         return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
@@ -127,6 +127,20 @@ def test_gdb_comes_to_nothing(idle, gdb, kills):
         assert done.returncode == 3 and told in done.stderr, done.stderr
         assert not gdb.directory().exists()
     job.stop()
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_gdb_reads_no_symbols_of_pytorch(idle, gdb, tmp_path):
+    """They take ten times as long as all else, and the job stands still meanwhile."""
+    job = idle(plain=True)
+    listed = tmp_path / "listed"
+    recorder = driver.Recorder(job, "--gdb", word="wanted", environment=gdb(
+        f"sed -i 's/^detach$/info sharedlibrary\\n&/' \"$script\"\n{shutil.which('gdb')} \"$@\" | tee {listed}"))
+    assert job.stop() == 0
+    recorder.process.communicate(timeout=300)
+    libraries = [line.split() for line in listed.read_text().splitlines() if line.startswith("0x")]
+    read = {pathlib.Path(line[-1]).name: line[2] == "Yes" for line in libraries}
+    assert read["libc.so.6"] and not any(read[name] for name in ("libtorch_cpu.so", "libtorch_python.so")), read
 
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
