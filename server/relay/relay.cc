@@ -369,6 +369,8 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
   summary.reached = uplink_.ever_connected();
   end_threads();
   if (drained && !summary.delivered) spool_at_end(summary);
+  if (const auto rest = outbox_.rest_of_spool(); !rest.ok() && options_.say)
+    options_.say(absl::StrCat(rest.status().message(), "; the collector has what was in it"));
   summary.processes = drainer_.summaries();
   summary.missing = missing_;
   return summary;

@@ -25,11 +25,14 @@ store::RunData run_with_a_cast(bool looked_at) {
   run.processes.push_back(process);
   run.stacks.push_back({{{"train.py", "step", 7}}, false});
   run.regions.push_back({.id = store::RegionId(1)});
-  run.sites.push_back({.id = store::SiteId(1), .stack = store::StackId(1), .region = store::RegionId(1)});
-  run.site_uses.push_back({.process = store::ProcessId(1), .site = store::SiteId(1), .counts = {.casts = 4}});
+  run.sites.push_back({.id = store::SiteId(1), .stack = store::StackId(1), .region = store::RegionId(1), .op = {}});
+  run.site_uses.push_back(
+      {.process = store::ProcessId(1), .site = store::SiteId(1), .counts = {.casts = 4}, .evidence = {}});
   run.step_runs.push_back({.process = store::ProcessId(1), .casts = 4});
   if (looked_at) {
-    run.operator_uses.push_back({.id = store::OperatorUseId(1), .stack = store::StackId(1)});
+    store::OperatorUse& use = run.operator_uses.emplace_back();
+    use.id = store::OperatorUseId(1);
+    use.stack = store::StackId(1);
     run.use_counts.push_back({.process = store::ProcessId(1), .use = store::OperatorUseId(1), .times = 2});
   }
   return run;
@@ -146,7 +149,9 @@ TEST(JudgedRules, PartlyWhereEventsNeverArrived) {
 }
 
 TEST(JudgedRules, NotWhereSettingsDoNotSelectIt) {
-  const JudgedRule of = judged(run_with_a_cast(true), "cache-grows", {.select = {"scaler-*"}});
+  Settings settings;
+  settings.select = {"scaler-*"};
+  const JudgedRule of = judged(run_with_a_cast(true), "cache-grows", settings);
   EXPECT_EQ(of.judged, Judged::kNot);
   EXPECT_TRUE(of.deselected);
   EXPECT_EQ(of.because, "castscope.json does not select it");

@@ -128,6 +128,11 @@ def test_what_waits_in_the_spool(castscope, python, tmp_path):
     check = spool_of(castscope, spool)
     assert check["check_state"] == "warning" and "castscope recover --all" in check["fix"]
     assert check["found"].startswith(f"1 run waits for a collector in {spool}: 0.0")
+    one, = spool.iterdir()
+    (spool / one.name.replace(".", "2.", 1)).write_bytes(one.read_bytes()[:20])
+    check = spool_of(castscope, spool)
+    assert check["found"].startswith(
+        f"1 run waits for a collector, and 1 damaged file says no more where to go in {spool}: 0.0")
     check = spool_of(castscope, spool, most="100")
     assert check["check_state"] == "warning" and f"{spool} is full" in check["found"]
 

@@ -24,6 +24,7 @@ namespace castscope {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 using testing::SizeIs;
 
 class WaitingTest : public testing::Test {
@@ -101,6 +102,20 @@ TEST_F(WaitingTest, WhatDoesNotFitIntoMemoryWaitsOnDisk) {
   EXPECT_TRUE(relay->stop({}, 60s).delivered);
   EXPECT_THAT(sink_->only().lanes[1].events, SizeIs(kCasts));
   EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(WaitingTest, AFileThatStaysThoughAllWasTakenIsSaid) {
+  takes_ = false;
+  const auto relay = this->relay(4096);
+  WireJob job(run_.path(), 1024);
+  WireJob::Thread thread(job);
+  while (!std::filesystem::exists(file_)) thread.has_room() ? thread.cast() : std::this_thread::yield();
+  std::filesystem::rename(file_, file_ + "-elsewhere");
+  std::filesystem::create_directory(file_);
+  takes_ = true;
+  EXPECT_TRUE(relay->stop({}, 60s).delivered);
+  EXPECT_THAT(said(), HasSubstr(file_ + " cannot be deleted: "));
+  EXPECT_THAT(said(), HasSubstr("the collector has what was in it"));
 }
 
 // What finds no room on disk stays in the rings, where a job drops events when they are full. This one waits instead.

@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/job/job_environment.h"
 #include "server/cli/leftovers/spooled.h"
 #include "server/cli/recording/spool_folder.h"
@@ -62,6 +64,19 @@ std::uint64_t free_bytes_at(const std::string& folder) {
   return known ? static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize : ~std::uint64_t{0};
 }
 
+std::vector<std::string> what_waits() {
+  const InSpool spool = in_spool();
+  std::set<std::string> runs;
+  for (const relay::Waiting& one : spool.waiting) runs.insert(one.run_id);
+  std::vector<std::string> said;
+  if (!runs.empty())
+    said.push_back(absl::StrCat(report::counted(runs.size(), "run waits", "runs wait"), " for a collector"));
+  if (!spool.damaged.empty())
+    said.push_back(absl::StrCat(report::counted(spool.damaged.size(), "damaged file says", "damaged files say"),
+                                " no more where to go"));
+  return said;
+}
+
 }  // namespace
 
 Check check_spool() {
@@ -80,13 +95,12 @@ Check check_spool() {
   if (used >= most)
     return {kSpool, "warning", absl::StrCat(folder, " is full: ", megabytes(used), " of ", megabytes(most)),
             "castscope recover --all sends what waits there; CASTSCOPE_SPOOL_BYTES sets how much may"};
-  std::set<std::string> runs;
-  for (const relay::Waiting& one : in_spool().waiting) runs.insert(one.run_id);
   const std::string found = absl::StrCat(folder, ": ", megabytes(used), " of ", megabytes(most));
-  if (!runs.empty())
-    return {kSpool, "warning",
-            absl::StrCat(report::counted(runs.size(), "run waits", "runs wait"), " for a collector in ", found),
-            "castscope recover lists them, and castscope recover --all sends them"};
+  const std::vector<std::string> waiting = what_waits();
+  if (!waiting.empty())
+    return {kSpool, "warning", absl::StrCat(absl::StrJoin(waiting, ", and "), " in ", found),
+            "castscope recover lists all, castscope recover --all sends what can be sent, and castscope recover "
+            "--discard FILE deletes one"};
   if (free < most - used)
     return {kSpool, "warning", absl::StrCat(found, ", and the disk has ", megabytes(free), " left"),
             "free some space, or set CASTSCOPE_SPOOL to a folder on another disk"};

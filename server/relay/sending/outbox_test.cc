@@ -180,7 +180,7 @@ TEST_F(OutboxTest, SentencesOfRejectionsAreOneShortLine) {
   v1::Ack ack;
   ack.add_rejections()->set_process_key("p");
   ack.mutable_rejections(0)->set_sentence("nonsense\ncastscope: " + std::string(100'000, 'x'));
-  outbox_.acknowledge(ack);
+  EXPECT_TRUE(outbox_.acknowledge(ack));
   const std::string sentence = outbox_.take_rejections().at("p");
   EXPECT_THAT(sentence, ::testing::StartsWith("nonsense?castscope: xxx"));
   EXPECT_LT(sentence.size(), 600);

@@ -38,7 +38,7 @@ TEST(Sqlite, LinksBesideAFileAreRefusedInASentence) {
   const std::string file = folder / "run.castscope", precious = folder / "precious";
   ASSERT_TRUE(folder.begin_run()->close().ok());
   std::ofstream(precious) << "somebody's";
-  for (const std::string beside : {file + "-wal", file + "-shm", file + "-journal"}) {
+  for (const std::string& beside : {file + "-wal", file + "-shm", file + "-journal"}) {
     for (const char* const to : {precious.c_str(), "nothing"}) {
       std::filesystem::create_symlink(to, beside);
       for (const auto& refused :

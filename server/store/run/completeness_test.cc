@@ -125,7 +125,7 @@ TEST_F(CompletenessTest, EventsThatTellMoreCastsThanWereCountedAreToldOnceTheirP
     process.beyond_sites.casts = 2;
     run_.step_runs.push_back({.process = process.id, .casts = 3});
     run_.step_runs.push_back({.process = process.id, .first = 1, .last = 1, .casts = 4});
-    run_.site_uses.push_back({.process = process.id, .counts = {.casts = counted - 2}});
+    run_.site_uses.push_back({.process = process.id, .counts = {.casts = counted - 2}, .evidence = {}});
   }
   EXPECT_THAT(what_is_missing(run_),
               ElementsAre(Incomplete{IncompleteReason::kCountsMissing, "host/2/1/0",

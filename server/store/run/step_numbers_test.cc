@@ -14,7 +14,9 @@ class StepNumbersTest : public ::testing::Test {
   StepNumbersTest() { process(); }
   void process() {
     const auto number = static_cast<std::uint32_t>(data_.processes.size() + 1);
-    data_.processes.push_back({.id = ProcessId(number), .ended = true});
+    Process& process = data_.processes.emplace_back();
+    process.id = ProcessId(number);
+    process.ended = true;
   }
   // The next steps of the newest process; `training` of them end with an optimizer.
   void steps(std::uint32_t count, std::uint32_t training) {
