@@ -116,6 +116,8 @@ TEST_F(WaitingTest, AFileThatStaysThoughAllWasTakenIsSaid) {
   EXPECT_TRUE(relay->stop({}, 60s).delivered);
   EXPECT_THAT(said(), HasSubstr(file_ + " cannot be deleted: "));
   EXPECT_THAT(said(), HasSubstr("the collector has what was in it"));
+  std::filesystem::remove(file_);
+  std::filesystem::remove(file_ + "-elsewhere");
 }
 
 // What finds no room on disk stays in the rings, where a job drops events when they are full. This one waits instead.
