@@ -32,8 +32,8 @@ web::Response ask(web::Runs& runs, const std::string& path, const std::string& q
 
 // A viewer of one run, of which everything is in memory.
 web::Runs& viewed_runs() {
-  static auto* const runs = [] {
-    auto* viewed = new web::Runs;
+  static const std::unique_ptr<web::Runs> runs = [] {
+    auto viewed = std::make_unique<web::Runs>();
     viewed->put(
         std::make_shared<web::FileRun>("run", scratch_file("viewed.castscope", sample_file()), web::FileRunOptions()));
     const auto state = [&] { return nlohmann::json::parse(ask(*viewed, "/api/v2/runs/run", "").body)["run_state"]; };
