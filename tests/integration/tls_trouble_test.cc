@@ -19,10 +19,10 @@ using testing::HasSubstr;
 class TlsTroubleTest : public testing::Test {
  protected:
   std::string file(const std::string& name) const { return secrets_.path() + "/" + name; }
-  // The port of a collector, with TLS or without.
-  std::string listen(bool tls) {
+  // The port of a collector, with TLS or without. Its certificate is for 127.0.0.1.
+  std::string listen(bool tls, const std::string& host = "127.0.0.1") {
     EXPECT_TRUE(write_certificate(file("certificate"), file("key")));
-    ingest::Options options{.address = "127.0.0.1:0"};
+    ingest::Options options{.address = host + ":0"};
     if (tls) options.certificate_file = file("certificate"), options.key_file = file("key");
     auto sink = std::make_shared<ingest::RecordingSink>();
     auto server = ingest::Server::start(options, {.open = [sink](const ingest::RunOpening&) { return sink; },
@@ -57,8 +57,12 @@ TEST_F(TlsTroubleTest, WithTls) {
   ASSERT_TRUE(write_certificate(file("another"), file("its key")));
   EXPECT_THAT(trouble("127.0.0.1" + port, {.use = true, .root_certificate_file = file("another")}),
               HasSubstr("do not stand for the collector's certificate"));
-  EXPECT_THAT(trouble("localhost" + port, {.use = true, .root_certificate_file = file("certificate")}),
-              HasSubstr("certificate is for no name at all, and not for localhost"));
+}
+
+TEST_F(TlsTroubleTest, WhereTheCertificateIsForSomebodyElse) {
+  const std::string port = listen(true, "127.0.0.2");
+  EXPECT_THAT(trouble("127.0.0.2" + port, {.use = true, .root_certificate_file = file("certificate")}),
+              HasSubstr("certificate is for 127.0.0.1, and not for 127.0.0.2"));
 }
 
 TEST_F(TlsTroubleTest, WithoutTls) {
