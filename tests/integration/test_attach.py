@@ -105,6 +105,7 @@ def test_a_job_that_was_started_without_castscope(started, kinds):
     assert not directory.exists()
 
 
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 def test_the_name_of_a_run_has_nothing_of_what_is_hidden(started):
     job = started("plain", plain=True)
     recorder = driver.Recorder(job, "--gdb", named=False, environment={"CASTSCOPE_REDACT": "training"})

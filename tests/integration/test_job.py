@@ -2,12 +2,12 @@
 
 import fcntl
 import os
-import pty
 import signal
 import subprocess
 
 import pytest
 from program import clean_environment
+from terminals import open_terminal
 
 # --- how it ends ----------------------------------------------------------------------------------------------------
 
@@ -126,13 +126,6 @@ def test_job_inherits_no_file_of_ours(castscope, python):
     code = "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd')))"
     alone = subprocess.run([python, "-c", code], capture_output=True, stdin=subprocess.DEVNULL, check=True).stdout
     assert castscope.run(python, "-c", code).stdout == alone
-
-
-def open_terminal():
-    try:
-        return pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no pseudo-terminals here: {error}")
 
 
 def test_job_has_the_terminal(castscope, python):

@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import json
 import os
-import pty
 import shutil
 import stat
 import struct
@@ -15,6 +14,7 @@ import threading
 import pytest
 from program import clean_environment
 from reports import read_report
+from terminals import open_terminal
 from work import WORK, assert_worked
 
 
@@ -182,10 +182,7 @@ def test_a_run_file_that_is_taken_away_is_written_anew(castscope, python, taking
 
 
 def test_progress_fits_into_a_narrow_terminal_that_knows_no_codes(castscope):
-    try:
-        terminal, theirs = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no pseudo-terminals here: {error}")
+    terminal, theirs = open_terminal()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
     job = subprocess.Popen([str(castscope.program), "run", "--progress", "-o", "run", "--", "cat"], stderr=theirs,
                            cwd=castscope.folder, env=clean_environment(TERM="dumb"), stdin=subprocess.PIPE)

@@ -1,13 +1,13 @@
 """castscope recover sends what waits in many files side by side, and tells of them in their order."""
 
 import os
-import pty
 import subprocess
 import threading
 
 import pytest
 from fake_collector import WAIT_S, in_place_of_a_collector, put_spool
 from program import clean_environment
+from terminals import open_terminal
 
 SIDE_BY_SIDE = 8
 
@@ -114,7 +114,7 @@ def test_a_person_at_a_terminal_sees_how_far_it_is(castscope, wire, spool):
 
     with in_place_of_a_collector(wire, make_talk) as collector:
         files = [put_spool(wire.pb, spool, run, collector.address) for run in ("last", "a", "b")]
-        here, there = pty.openpty()
+        here, there = open_terminal()
         going = subprocess.Popen([str(castscope.program), "recover", *map(str, files)], cwd=castscope.folder,
                                  env=environment(spool), stderr=there)
         os.close(there)

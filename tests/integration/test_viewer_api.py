@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import socket
@@ -15,6 +14,7 @@ import pytest
 from gated import TRAIN
 from program import clean_environment
 from reports import in_words, with_whole_paths
+from terminals import open_terminal
 from viewer import ENDLESS, PATIENCE_S, live_url, of_serve
 from work import CASTS, HITS, WORK
 
@@ -31,7 +31,7 @@ def test_the_browser_gets_the_address_in_a_file_that_nobody_else_reads(castscope
     browser.write_text(f'#!/bin/sh\ncd {castscope.folder}\necho "$1" >asked\n'
                        'cp -p "${1#file://}" page.new && mv page.new page\n')
     browser.chmod(0o755)
-    ours, terminal = pty.openpty()
+    ours, terminal = open_terminal()
     environment = clean_environment(DISPLAY=":0", PATH=f"{castscope.folder}:{os.environ['PATH']}",
                                     XDG_RUNTIME_DIR=str(castscope.folder))
     viewer = subprocess.Popen([str(castscope.program), "view", "run.castscope"], cwd=castscope.folder, env=environment,
