@@ -8,8 +8,8 @@ upgrade/format-19.tar.xz` with the castscope of commit 41683754.
 import json
 import pathlib
 import queue
+import shutil
 import struct
-import tarfile
 
 import grpc
 import pytest
@@ -22,8 +22,7 @@ METHOD = "/castscope.v1.Collector/Stream"
 
 class Left:
     def __init__(self, folder):
-        with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(folder, filter="data")
+        shutil.unpack_archive(ARCHIVE, folder)
         self.truth = json.loads((folder / "truth.json").read_text())
         self.first, self.second = (list(messages_of((folder / part).read_bytes())) for part in ("first", "second"))
 
