@@ -93,7 +93,8 @@ def test_what_matches_a_pattern_is_in_no_file(castscope, job):
     host = socket.gethostname()
     run(castscope, job, "--redact", "(?i)planted", "--redact", host, output="../run")
     forms = all_forms(castscope, castscope.folder / "run.castscope")
-    assert hiding(forms, PLANTED, host.encode().lower(), *SECRETS) == set()
+    long_names = [host.encode().lower()] if len(host) > 6 else []  # a short one is found among any bytes
+    assert hiding(forms, PLANTED, *long_names, *SECRETS) == set()
     report = castscope.report()
     assert report["totals"]["casts"] == CASTS and report["run"]["complete"]
     assert report["run"]["cwd"].endswith("/[redacted]-project")
