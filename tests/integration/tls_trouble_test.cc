@@ -65,6 +65,14 @@ TEST_F(TlsTroubleTest, WhereTheCertificateIsForSomebodyElse) {
               HasSubstr("certificate is for 127.0.0.1, and not for 127.0.0.2"));
 }
 
+// gRPC is not asked to find "localhost": a machine without /etc/hosts does not know it.
+TEST_F(TlsTroubleTest, WhereTheCertificateIsNotForAName) {
+  EXPECT_THAT(
+      relay::why_tls_failed("localhost" + listen(true), {.use = true, .root_certificate_file = file("certificate")},
+                            "the connection to the collector was lost: Socket closed"),
+      HasSubstr("certificate is for 127.0.0.1, and not for localhost"));
+}
+
 TEST_F(TlsTroubleTest, WithoutTls) {
   EXPECT_EQ(trouble("127.0.0.1" + listen(false), {.use = true}), "who listens there does not speak TLS");
 }

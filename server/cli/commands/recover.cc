@@ -239,8 +239,8 @@ absl::Status check_all(const std::vector<RunDirectory>& directories, const Recov
   return absl::OkStatus();
 }
 
-// Whether a recorder has already written a part of the run, or sent it to a collector, and recover would only add to
-// that part.
+// Returns true if a recorder wrote a part of the run into its file or sent it to a collector: `castscope recover` adds
+// the rest there, and cannot change that part.
 bool is_begun(const RunDirectory& directory, const RunRecord& run, const RecoverOptions& options) {
   if (!options.output.empty()) return false;
   if (!run.collector.empty()) return true;

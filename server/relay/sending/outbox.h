@@ -47,8 +47,9 @@ class Outbox {
   // After such an error: puts what is in memory into the spool, which may have room again.
   absl::Status keep_rest();
   bool spools() const;
-  // What Spool::remove() returned when all was acknowledged: the name of the file that holds what could not be read,
-  // "", or why the spool's file could not be deleted.
+  // When the collector has acknowledged all, the outbox calls Spool::remove(), whose result this returns: "" if the
+  // file is gone, the name of the file that keeps what castscope could not read, or the error that kept it from
+  // deleting it.
   absl::StatusOr<std::string> rest_of_spool() const;
   // Everything is on the disk: the path of the file; "" = there is no spool, or the error that it met.
   absl::StatusOr<std::string> sync();

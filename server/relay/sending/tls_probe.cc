@@ -74,21 +74,22 @@ std::optional<Place> place_at(const std::string& address) {
   return place_of(host == "localhost" ? "127.0.0.1" : host, port);
 }
 
-// "" if it is neither of four nor of sixteen bytes.
+// Returns "" if the certificate gives neither four nor sixteen bytes as an address.
 std::string address_in(const ASN1_OCTET_STRING* bytes) {
   const int family = ASN1_STRING_length(bytes) == 4 ? AF_INET : ASN1_STRING_length(bytes) == 16 ? AF_INET6 : AF_UNSPEC;
   char text[INET6_ADDRSTRLEN] = "";
   return inet_ntop(family, ASN1_STRING_get0_data(bytes), text, sizeof text) == nullptr ? "" : text;
 }
 
-// The names of hosts and the addresses that it is for.
+// Returns the hosts' names and addresses that the certificate is for, in one text.
 std::string names_of(const X509* certificate) {
   auto* const names =
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   std::vector<std::string> all;
   for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type == GEN_IPADD) all.push_back(address_in(name->d.iPAddress));
+    if (const std::string address = name->type == GEN_IPADD ? address_in(name->d.iPAddress) : ""; !address.empty())
+      all.push_back(address);
     if (name->type == GEN_DNS)
       all.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
                        static_cast<std::size_t>(ASN1_STRING_length(name->d.dNSName)));
