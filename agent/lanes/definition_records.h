@@ -42,6 +42,18 @@ enum class ErrorKind : std::uint16_t { kNative = 0, kPython = 1 };
 enum class DefinitionKind : std::uint16_t { CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_DEFINITION_KIND) };
 #undef CASTSCOPE_DEFINITION_KIND
 
+// Of the known kinds: those of an operator's use and after, whose numbers are in the sites' series.
+constexpr bool is_counted_beside_sites(DefinitionKind kind) {
+  switch (kind) {
+#define CASTSCOPE_IS_COUNTED(kind, ...) \
+  case DefinitionKind::kind:            \
+    return DefinitionKind::kind >= DefinitionKind::kOperatorUse;
+    CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_IS_COUNTED)
+#undef CASTSCOPE_IS_COUNTED
+  }
+  return false;
+}
+
 struct DefinitionHeader {
   std::uint32_t size;     // bytes of the whole record, a multiple of 8
   std::uint32_t payload;  // bytes after this header that carry data

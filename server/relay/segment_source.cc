@@ -189,8 +189,8 @@ bool SegmentSource::take_definitions(bool again, std::string* records) {
 // A process gives the numbers of a kind one after the other; only a call site is told again, when more is known of it.
 bool SegmentSource::is_in_order(const lanes::DefinitionHeader& header) {
   if (header.kind == lanes::DefinitionKind::kCallSite) return true;
-  const bool counted = header.kind >= lanes::DefinitionKind::kOperatorUse;  // in one series with the sites
-  std::uint32_t& last = last_ids_[counted ? lanes::DefinitionKind::kSite : header.kind];
+  const bool beside_sites = lanes::is_counted_beside_sites(header.kind);
+  std::uint32_t& last = last_ids_[beside_sites ? lanes::DefinitionKind::kSite : header.kind];
   return std::exchange(last, header.id) < header.id;
 }
 
@@ -200,8 +200,7 @@ void SegmentSource::note_numbers(const std::string& records, bool again) {
     std::memcpy(&header, records.data() + at, sizeof header);
     lost_definitions_ |= !again && !is_in_order(header);
     using enum lanes::DefinitionKind;
-    const bool is_other = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
-                          header.kind == kKernel || header.kind == kMatmul;
+    const bool is_other = lanes::is_counted_beside_sites(header.kind);
     if ((!is_other && header.kind != kSite) || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
     if (header.id >= kinds_.size()) kinds_.resize(header.id + 1);
     kinds_[header.id] = is_other ? Numbered::kOther : Numbered::kSite;

@@ -79,8 +79,7 @@ absl::Status Definitions::apply(const std::string& key, std::string_view records
 
 void Definitions::pass_over(const Record& record, const absl::Status& why) {
   if (damage_.empty()) damage_ = std::string(why.message());
-  const bool use = record.kind >= DefinitionKind::kOperatorUse && record.kind <= DefinitionKind::kMatmul;
-  if (use && record.id <= kLargestDefinitionId) insert(lost_uses_, record.id);
+  if (lanes::is_counted_beside_sites(record.kind) && record.id <= kLargestDefinitionId) insert(lost_uses_, record.id);
 }
 
 absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
