@@ -17,16 +17,17 @@ bool breaks_after(char c) { return c == '/' || c == '_' || c == '.' || c == ':' 
 
 // Returns whether the text begins with the ending of a file's name and a line number, such as ".py:12".
 bool is_ending_with_line(std::string_view text) {
+  if (!text.starts_with('.')) return false;
   std::size_t at = 1;
   while (at < text.size() && is_lower(text[at])) ++at;
-  return text.starts_with('.') && at > 1 && at + 1 < text.size() && text[at] == ':' && is_digit(text[at + 1]);
+  return at > 1 && at + 1 < text.size() && text[at] == ':' && is_digit(text[at + 1]);
 }
 
 // Writes what has no place of its own to break at.
 void write_piece(Html& html, std::string_view piece) {
   std::size_t stem = 0;
   while (stem < piece.size() && !is_ending_with_line(piece.substr(stem))) ++stem;
-  while (utf8::characters(piece.substr(0, stem)) > kShort) {
+  for (std::size_t left = utf8::characters(piece.substr(0, stem)); left > kShort;) {
     std::size_t to = 0, hump = 0;
     for (std::size_t n = 0; n < kShort; ++n) {
       if (to > 0 && is_upper(piece[to]) && is_lower(piece[to - 1])) hump = to;
@@ -37,8 +38,8 @@ void write_piece(Html& html, std::string_view piece) {
     if (hump > 0) to = hump;
     html.text(piece.substr(0, to));
     html.empty("wbr");
+    left -= utf8::characters(piece.substr(0, to));
     piece.remove_prefix(to);
-    stem -= to;
   }
   html.text(piece);
 }

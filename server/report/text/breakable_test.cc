@@ -36,5 +36,11 @@ TEST(BreakableTest, LongWordsBreakAtTheirHumpsOrElseAnywhere) {
   EXPECT_EQ(broken("ééééééééééééééééééééééééé"), "éééééééééééééé<wbr>ééééééééééé");
 }
 
+// A damaged or foreign file may name something so. In time that grows with the square of the length, it took minutes.
+TEST(BreakableTest, AWordOfMegabytesIsWritten) {
+  const std::string word(8'000'000, 'x');
+  EXPECT_EQ(broken(word).size(), word.size() + (word.size() - 1) / 14 * 5);
+}
+
 }  // namespace
 }  // namespace castscope::report
