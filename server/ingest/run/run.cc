@@ -248,9 +248,13 @@ absl::Status Run::take_ending(const std::string& id, const v1::Goodbye& goodbye,
   said->relay = id;
   for (const std::string& notice : goodbye.notices())
     if (absl::Status status = sink_->notice(notice); !status.ok()) return give_up(status);
-  for (const v1::Missing& one : goodbye.missing())
-    if (absl::Status status = sink_->incomplete(missing_reason(one), one.process_key(), one.sentence()); !status.ok())
+  for (const v1::Missing& one : goodbye.missing()) {
+    const std::string sentence = one.sentence().empty()
+                                     ? absl::StrCat("relay ", id, " says that something is missing, and not what")
+                                     : one.sentence();
+    if (absl::Status status = sink_->incomplete(missing_reason(one), one.process_key(), sentence); !status.ok())
       return give_up(status);
+  }
   if (tells_possible_end(goodbye)) return absl::OkStatus();
   const std::string sentence =
       absl::StrCat("relay ", id, " says that the job ended with exit code ", goodbye.exit_code(), " and signal ",

@@ -190,14 +190,17 @@ TEST_F(RunTableTest, WhatARelayNeverSawIsToldToTheFile) {
   add(v1::MISSING_REASON_PROCESS_MISSING, "host/7/1/0", "process 7 is missing");
   add(v1::MISSING_REASON_PROCESS_UNRECORDED, "", "process 8 is not recorded");
   add(99, "", "of a newer relay");
+  add(v1::MISSING_REASON_PROCESS_MISSING, "", "");
   ingest::Run::Reply reply;
   ASSERT_TRUE(run().goodbye(stream("a"), message, &reply).ok());
   using enum store::IncompleteReason;
   EXPECT_THAT(sink_->missing,
-              testing::ElementsAre(store::Incomplete{kRunDirectoryLost, "", "the folder is gone"},
-                                   store::Incomplete{kProcessMissing, "host/7/1/0", "process 7 is missing"},
-                                   store::Incomplete{kProcessUnrecorded, "", "process 8 is not recorded"},
-                                   store::Incomplete{kUnknown, "", "of a newer relay"}));
+              testing::ElementsAre(
+                  store::Incomplete{kRunDirectoryLost, "", "the folder is gone"},
+                  store::Incomplete{kProcessMissing, "host/7/1/0", "process 7 is missing"},
+                  store::Incomplete{kProcessUnrecorded, "", "process 8 is not recorded"},
+                  store::Incomplete{kUnknown, "", "of a newer relay"},
+                  store::Incomplete{kProcessMissing, "", "relay a says that something is missing, and not what"}));
 }
 
 // ---- the order of a relay's messages

@@ -51,6 +51,12 @@ absl::Status Definitions::number(DefinitionKind kind, std::uint32_t id, bool* fr
   return absl::OkStatus();
 }
 
+void Definitions::forget_all_but_kinds() {
+  std::vector<DefinitionKind> numbers = std::move(numbers_);
+  *this = Definitions();
+  numbers_ = std::move(numbers);
+}
+
 absl::Status Definitions::kept(absl::Status status) {
   if (!status.ok()) sink_error_ = status;
   return status;

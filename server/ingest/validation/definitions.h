@@ -33,6 +33,10 @@ class Definitions {
   absl::Status apply(const std::string& key, std::string_view records, std::uint64_t most_bytes, store::RunSink& sink,
                      absl::Status* sink_error);
 
+  // What a process that has ended defined is not needed any more, but for the kind of each number: a relay that comes
+  // back defines all again, and a number cannot become another thing's.
+  void forget_all_but_kinds();
+
   // What was wrong with the first record that made no sense: "a definition of the unknown kind 77"; "" = none did.
   const std::string& damage() const { return damage_; }
   // Whether a record with that number made no sense, and was none of a site: its counter counts no casts.

@@ -359,7 +359,7 @@ absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& si
   // Nothing new is defined after the end, and relays send definitions again after a reconnect.
   if (end.end_kind() != v1::PROCESS_END_KIND_NOT_SEEN && last_end_ <= v1::PROCESS_END_KIND_NOT_SEEN) {
     bytes_at_end_ = definitions_.bytes();
-    definitions_ = Definitions{};
+    definitions_.forget_all_but_kinds();
   }
   last_end_ = end.end_kind();
   last_exit_status_ = end.exit_status();

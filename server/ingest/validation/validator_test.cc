@@ -183,6 +183,15 @@ TEST_F(ValidatorTest, EventsAfterTheEndAreNotTaken) {
   EXPECT_THAT(reject(Batch().casts(1, 3, 1, 1)), HasSubstr("sent events after its end"));
 }
 
+TEST_F(ValidatorTest, AfterTheEndANumberIsStillTheSameThings) {
+  begun();
+  accept(Batch().site(1).counter(1, 1, 10).end(v1::PROCESS_END_KIND_EXITED, 0));
+  EXPECT_THAT(lose_part_of(Batch().operator_use(1).counter(2, 1, 5)),
+              HasSubstr("two different definitions with the number 1"));
+  EXPECT_TRUE(sink_.only().operator_uses.empty());
+  EXPECT_EQ(casts(1, 1) + casts(2, 1), 15u);
+}
+
 TEST_F(ValidatorTest, TheEndIsToldOnceUnlessItChanges) {
   begun();
   for (int i = 0; i < 2; ++i) accept(Batch().end(v1::PROCESS_END_KIND_NOT_SEEN, -1));
