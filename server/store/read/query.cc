@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/file/run_file.h"
+#include "server/store/read/query_functions.h"
 
 namespace castscope::store {
 namespace {
@@ -51,6 +52,7 @@ class Guard {
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
     sqlite3_set_authorizer(db, &Guard::may, this);
     sqlite3_progress_handler(db, kInstructionsBetweenLooks, &Guard::look, this);
   }
@@ -77,7 +79,7 @@ class Guard {
       case SQLITE_UPDATE:
         return first != nullptr && std::string_view(first) == "sqlite_master";
       case SQLITE_FUNCTION:
-        return second == nullptr || !absl::EqualsIgnoreCase(second, "load_extension");
+        return second != nullptr && may_be_called(second);
       case SQLITE_PRAGMA:
         return first != nullptr && (is_in(kTell, first) || (second == nullptr && is_in(kTellWithoutValue, first)));
       default:
@@ -260,6 +262,7 @@ absl::StatusOr<QueryResult> query(const std::string& run_file, const std::string
   if (sql.find('\0') != std::string::npos) return absl::InvalidArgumentError("the SQL has a zero byte in it");
   const auto database = open_for_query(run_file);
   if (!database.ok()) return database.status();
+  CASTSCOPE_RETURN_IF_ERROR(make_linear(*database));
   const Guard guard(*database, limits, cancelled);
   auto statement = prepare_one(*database, sql, guard);
   if (!statement.ok()) return statement.status();

@@ -82,12 +82,56 @@ TEST_F(QueryTest, NothingButReadingIsDone) {
         std::string("REINDEX")})
     EXPECT_THAT(wrong(sql), HasSubstr("only reads")) << sql;
   EXPECT_THAT(wrong("UPDATE sqlite_master SET type = 'x'"), HasSubstr("may not be modified"));
-  EXPECT_THAT(wrong("SELECT load_extension('x')"), HasSubstr("not authorized"));
+  for (const char* const call :
+       {"load_extension('x')", "fts3_tokenizer('simple')", "fts3_tokenizer('simple', x'41')",
+        "FTS3_Tokenizer('simple', x'41')", "rtreecheck('main', 'x')", "json_patch('{}', '{}')"})
+    EXPECT_THAT(wrong(absl::StrCat("SELECT ", call)), HasSubstr("not authorized to use function")) << call;
   EXPECT_FALSE(std::filesystem::exists(other));
   EXPECT_EQ(result("PRAGMA user_version").rows.size(), 1u);
   EXPECT_GT(result("SELECT name FROM pragma_table_info('v_sites')").rows.size(), 10u);
   EXPECT_EQ(result("SELECT value FROM json_each('[1, 2]')").rows.size(), 2u);
   EXPECT_TRUE(ask("EXPLAIN QUERY PLAN SELECT * FROM sites").ok());
+}
+
+// SQLite itself is asked the same, without a guard.
+TEST_F(QueryTest, TextsAreTrimmedFoundAndReplacedAsSQLiteDoesIt) {
+  finish();
+  auto plain = Database::open(":memory:", SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  const std::vector<std::string> texts = {"''",        "' a é '",    "'éèé'",         "'aaab'",  "'ab'",  "'b'",
+                                          "NULL",      "12",         "1.50",          "x'00ff'", "x'ff'", "x'c3'",
+                                          "x'c3a961'", "'a'||x'00'", "char(0x1f600)", "' '"};
+  for (const std::string& a : texts) {
+    std::vector<std::string> calls = {"trim(" + a + ")", "ltrim(" + a + ")", "rtrim(" + a + ")"};
+    for (const std::string& b : texts) {
+      for (const char* const name : {"trim", "ltrim", "rtrim", "instr"})
+        calls.push_back(absl::StrCat(name, "(", a, ", ", b, ")"));
+      for (const char* const c : {"'xy'", "x'ff'", "NULL"})
+        calls.push_back(absl::StrCat("replace(", a, ", ", b, ", ", c, ")"));
+    }
+    for (const std::string& call : calls) {
+      const std::string sql = absl::StrCat("SELECT typeof(", call, ") || ' ' || coalesce(hex(", call, "), '')");
+      auto asked = Statement::prepare(*plain, sql);
+      ASSERT_TRUE(asked.ok()) << asked.status();
+      ASSERT_EQ(sqlite3_step(asked->handle()), SQLITE_ROW);
+      EXPECT_EQ(std::get<std::string>(result(sql).rows.at(0).at(0)),
+                reinterpret_cast<const char*>(sqlite3_column_text(asked->handle(), 0)))
+          << call;
+    }
+  }
+}
+
+// SQLite's own take hours for these, without asking whether to go on.
+TEST_F(QueryTest, TextsOfMegabytesAreTrimmedFoundAndReplaced) {
+  finish();
+  const std::string long_text = "hex(zeroblob(1000000))", end = "hex(zeroblob(500000)) || 'b'";
+  const auto length = [&](const std::string& of) {
+    return std::get<std::int64_t>(result("SELECT " + of).rows.at(0).at(0));
+  };
+  EXPECT_EQ(length("length(trim(" + long_text + ", printf('%.*c', 1000000, 'b') || '0'))"), 0);
+  EXPECT_EQ(length("instr(" + long_text + ", " + end + ")"), 0);
+  EXPECT_EQ(length("length(replace(" + long_text + ", " + end + ", ''))"), 2'000'000);
+  EXPECT_THAT(wrong("SELECT replace(" + long_text + ", '0', '0123456789')"), HasSubstr("too big"));
 }
 
 TEST_F(QueryTest, ErrorsHaveSqlitesWordsAndTheirPlace) {
