@@ -48,6 +48,10 @@ class RunSums {
     if (bytes == 0 || definition_bytes_ <= most_definition_bytes_) return absl::OkStatus();
     return invalid(absl::StrCat("definitions that take those of the run beyond ", most_definition_bytes_, " bytes"));
   }
+  // A new lane, or a new counter of one. They have as much room in the run file as definitions, and take none of
+  // theirs: a process that is there goes on counting when somebody has defined too much.
+  absl::Status add_lane() { return keep(kLaneBytes, kLaneBytesInMemory); }
+  absl::Status add_counter() { return keep(kCounterBytes, kCounterBytesInMemory); }
   std::uint64_t room_for_definitions() const {
     return most_definition_bytes_ - std::min(most_definition_bytes_, definition_bytes_);
   }
@@ -75,6 +79,22 @@ class RunSums {
     return absl::OkStatus();
   }
 
+  absl::Status keep(std::uint64_t in_file, std::uint64_t in_memory) {
+    counting_bytes_ += in_file;
+    counting_memory_ += in_memory;
+    if (counting_bytes_ > most_definition_bytes_)
+      return invalid(
+          absl::StrCat("lanes and counters that take those of the run beyond ", most_definition_bytes_, " bytes"));
+    if (counting_memory_ <= kMostCountingMemory) return absl::OkStatus();
+    return invalid(absl::StrCat("lanes and counters that take those of the run beyond ", kMostCountingMemory >> 20,
+                                " MiB of memory"));
+  }
+
+  // As they were measured, with what the file's writer keeps of them.
+  static constexpr std::uint64_t kLaneBytes = 150, kLaneBytesInMemory = 1600;
+  static constexpr std::uint64_t kCounterBytes = 45, kCounterBytesInMemory = 400;
+  static constexpr std::uint64_t kMostCountingMemory = std::uint64_t{1} << 30;
+  std::uint64_t counting_bytes_ = 0, counting_memory_ = 0;
   std::array<std::uint64_t, 7> sums_{};
   std::array<std::uint64_t, 2> lane_sums_{};
   static constexpr std::uint64_t kMostDefinitionBytesOfRun = std::uint64_t{1} << 30;

@@ -105,6 +105,42 @@ TEST_F(BoundsTest, ProcessesCountWithTheirNames) {
   accept(Batch(named(1)).begin(1).lane(1, 5));  // who was there before goes on
 }
 
+// Whoever makes many processes has no more lanes and counters for that.
+TEST_F(BoundsTest, LanesAndCountersOfARunAreBoundedOverAllItsProcesses) {
+  validator_.bound_definitions(200'000);
+  const auto sent = [this](bool lanes) {
+    int taken = 0;
+    for (;; ++taken) {
+      const std::string key = absl::StrCat(lanes ? "lanes" : "counters", taken);
+      Batch batch = Batch(key).begin(taken).site(1);
+      for (std::uint32_t i = 1; i <= 100; ++i) lanes ? batch.lane(i, 1) : batch.counter(1, i, 1);
+      const Verdict verdict = validator_.apply(batch, sink_);
+      if (verdict.ok() && taken < 1000) continue;
+      EXPECT_THAT(verdict.rejected.message(),
+                  HasSubstr("lanes and counters that take those of the run beyond 200000 bytes"));
+      return taken;
+    }
+  };
+  EXPECT_THAT(sent(true), testing::AllOf(testing::Gt(5), testing::Lt(14)));
+  validator_ = RunValidator();
+  validator_.bound_definitions(200'000);
+  EXPECT_THAT(sent(false), testing::AllOf(testing::Gt(20), testing::Lt(45)));
+}
+
+TEST_F(BoundsTest, LanesAndCountersOfARunTakeAGibibyteOfMemory) {
+  validator_.bound_definitions(std::uint64_t{1} << 40);
+  int taken = 0;
+  for (Verdict verdict; taken < 100; ++taken) {
+    Batch batch = Batch(absl::StrCat("process ", taken)).begin(taken);
+    for (std::uint32_t i = 1; i <= 60'000; ++i) batch.lane(i, 1);
+    verdict = validator_.apply(batch, sink_);
+    if (verdict.ok()) continue;
+    EXPECT_THAT(verdict.rejected.message(), HasSubstr("beyond 1024 MiB of memory"));
+    break;
+  }
+  EXPECT_EQ(taken, 11);
+}
+
 // Else a process that has ended, or says that it has, could define without end.
 TEST_F(BoundsTest, AfterItsEndAProcessDefinesNothingNew) {
   validator_.bound_definitions(10'000);

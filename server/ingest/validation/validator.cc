@@ -139,6 +139,7 @@ absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane
   auto it = lanes_.find(id);
   if (it == lanes_.end()) {
     if (id >= kMostLanes) return invalid(absl::StrCat("something of lane ", id, ", and lanes end at ", kMostLanes - 1));
+    if (absl::Status status = sums_->add_lane(); !status.ok()) return status;
     it = lanes_.emplace(id, std::make_unique<Lane>()).first;
     it->second->row.lane = id;
   }
@@ -290,6 +291,8 @@ absl::Status ProcessValidator::count(CounterRow row, store::RunSink& sink) {
   if (fresh && known.orphan && sink.has_counter(key_, row.lane, row.site))
     return invalid(absl::StrCat("counters of number ", row.site,
                                 ", which it did not define again after the collector was started again"));
+  if (fresh)
+    if (absl::Status status = sums_->add_counter(); !status.ok()) return status;
   if (known.ignored) return absl::OkStatus();
   const CounterRow before = known.row;
   if (!raise(known.row, row) && !fresh) return absl::OkStatus();
