@@ -42,7 +42,8 @@ enum class ErrorKind : std::uint16_t { kNative = 0, kPython = 1 };
 enum class DefinitionKind : std::uint16_t { CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_DEFINITION_KIND) };
 #undef CASTSCOPE_DEFINITION_KIND
 
-// Of the known kinds: those of an operator's use and after, whose numbers are in the sites' series.
+// Returns whether a process numbers this kind in one series with its sites, and counts it as it counts them. A kind
+// that is on no list is not counted.
 constexpr bool is_counted_beside_sites(DefinitionKind kind) {
   switch (kind) {
 #define CASTSCOPE_IS_COUNTED(kind, ...) \

@@ -90,7 +90,8 @@ class RunSums {
                                 " MiB of memory"));
   }
 
-  // As they were measured, with what the file's writer keeps of them.
+  // A collector that was sent 786,420 lanes took 1.27 GB of memory and 119 MB of its disk; 3.1 million counters took
+  // 1.2 GB and 132 MB.
   static constexpr std::uint64_t kLaneBytes = 150, kLaneBytesInMemory = 1600;
   static constexpr std::uint64_t kCounterBytes = 45, kCounterBytesInMemory = 400;
   static constexpr std::uint64_t kMostCountingMemory = std::uint64_t{1} << 30;

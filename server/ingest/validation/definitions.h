@@ -33,8 +33,8 @@ class Definitions {
   absl::Status apply(const std::string& key, std::string_view records, std::uint64_t most_bytes, store::RunSink& sink,
                      absl::Status* sink_error);
 
-  // What a process that has ended defined is not needed any more, but for the kind of each number: a relay that comes
-  // back defines all again, and a number cannot become another thing's.
+  // Called when the process has ended. The texts and places that it defined are forgotten: a relay that comes back
+  // sends them again. The kind of each number stays, so that nobody can define the number as something else.
   void forget_all_but_kinds();
 
   // What was wrong with the first record that made no sense: "a definition of the unknown kind 77"; "" = none did.

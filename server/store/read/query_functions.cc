@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::store {
 namespace {
@@ -47,11 +48,10 @@ void result(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data() == nullptr ? "" : text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-bool continues(char c) { return (c & 0xc0) == 0x80; }
-
 // Where `part` begins in `text`, at `from` or later; npos where it does not. memmem takes time that grows with the sum
 // of the lengths.
 std::size_t find(std::string_view text, std::string_view part, std::size_t from = 0) {
+  if (text.size() - from < part.size()) return std::string_view::npos;  // an empty blob has no address
   const void* const at = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
 }
@@ -66,9 +66,8 @@ void instr(sqlite3_context* context, int count, Values values) {
   if (part.empty()) return sqlite3_result_int(context, 1);
   const std::size_t at = find(in, part);
   if (at == std::string_view::npos) return sqlite3_result_int(context, 0);
-  std::int64_t place = 1;
-  for (const char c : in.substr(0, at)) place += bytes || !continues(c);
-  sqlite3_result_int64(context, place);
+  const std::size_t before = bytes ? at : utf8::characters(in.substr(0, at));
+  sqlite3_result_int64(context, static_cast<std::int64_t>(before) + 1);
 }
 
 // replace(X, Y, Z): X with a Z for each Y.
@@ -97,7 +96,7 @@ std::unordered_set<std::string_view> characters_of(std::string_view text) {
   while (!text.empty()) {
     std::size_t size = 1;
     if (static_cast<unsigned char>(text[0]) >= 0xc0)
-      while (size < text.size() && continues(text[size])) ++size;
+      while (size < text.size() && utf8::continues(text[size])) ++size;
     characters.insert(text.substr(0, size));
     text.remove_prefix(size);
   }
