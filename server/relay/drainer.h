@@ -34,7 +34,7 @@ class Drainer {
         job_pid_(options.job_pid),
         job_start_ticks_(options.job_start_ticks),
         roll_call_(directory_, options.made, options.roll, key_, options.secret, options.directory_interval,
-                   options.say),
+                   {.say = options.say, .keep_missing = options.keep_missing}),
         outbox_(outbox) {}
 
   // Called by any thread: says how our child ended. The end of its segment is reported only after this.

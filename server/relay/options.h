@@ -77,6 +77,9 @@ struct Options {
   std::string secret = {};  // that the job's processes know, and no other user (agent/lanes/outside.h); "" = none
   std::chrono::milliseconds directory_interval{30'000};  // how often the relay looks whether the directory is there
   std::function<void(const std::string& sentence)> say = {};  // for what the user should hear while the job runs
+  // Gets all that the relay knows to be missing from the run, each time when that is more: whoever reads what is left
+  // of the run without this relay would not know it. Called from a thread of the relay's.
+  std::function<void(const std::vector<std::string>& sentences)> keep_missing = {};
   // Our child: its end is reported after job_ended() was called, and not before.
   std::int64_t job_pid = 0;
   std::uint64_t job_start_ticks = 0;

@@ -147,7 +147,7 @@ class Relay::Impl {
   std::condition_variable changed_;
   bool stopping_ = false;         // drain for the last time
   bool drained_ = false;          // the last drain is done
-  bool nothing_to_send_ = false;  // except the goodbye
+  bool nothing_to_send_ = false;  // except a goodbye in which nothing is missing
   bool ended_ = false;            // no longer wait for acknowledgements
   bool quiet_ = false;
   std::optional<Farewell> farewell_;
@@ -277,7 +277,8 @@ void Relay::Impl::say_goodbye() {
   missing_ = std::move(missing);
   if (farewell_.has_value())
     for (const std::string& sentence : farewell_->unrecorded)
-      missing_.push_back({.kind = Missing::Kind::kUnrecorded, .process = "", .sentence = sentence});
+      if (std::ranges::none_of(missing_, [&](const Missing& one) { return one.sentence == sentence; }))
+        missing_.push_back({.kind = Missing::Kind::kUnrecorded, .process = "", .sentence = sentence});
   if (farewell_.has_value() && farewell_->exit_status < 0 && farewell_->signal == 0)
     if (const auto known = end_of(farewell_->ends_with, drainer_.summaries()))
       farewell_->exit_status = known->exit_status, farewell_->signal = known->signal;
@@ -299,7 +300,7 @@ void Relay::Impl::say_goodbye() {
     if (options_.redaction != nullptr) redaction::redact(*options_.redaction, goodbye);
     outbox_.push(std::move(message), {});
   }
-  nothing_to_send_ = drainer_.progress().processes == 0;
+  nothing_to_send_ = drainer_.progress().processes == 0 && missing_.empty();
   drained_ = true;
   changed_.notify_all();
 }
@@ -366,7 +367,7 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
                                                    options_.patience_for_next_answer.count(), " ms")
                     : absl::StrCat("the collector did not acknowledge everything within ", at_most.count(), " ms");
   }
-  summary.reached = uplink_.ever_connected();
+  summary.reached = uplink_.ever_connected(), summary.let_in = uplink_.ever_stood();
   end_threads();
   if (drained && !summary.delivered) spool_at_end(summary);
   if (const auto rest = outbox_.rest_of_spool(); !rest.ok() && options_.say)

@@ -22,10 +22,14 @@ namespace castscope::relay {
 class RollCall {
  public:
   using Clock = MadeDirectory::Clock;
-  // `roll` may be null: then only the directory is looked at. `secret`: of the job (agent/lanes/outside.h). `say` is
-  // told at once that the directory is gone.
+  // Either may be empty. Both are called from look() and end().
+  struct Listeners {
+    std::function<void(const std::string&)> say;  // hears at once that the directory is gone, or a process outside
+    std::function<void(const std::vector<std::string>&)> keep_missing;  // relay::Options
+  };
+  // `roll` may be null: then only the directory is looked at. `secret`: of the job (agent/lanes/outside.h).
   RollCall(std::string directory, std::shared_ptr<MadeDirectory> made, std::shared_ptr<Roll> roll, std::string host,
-           const std::string& secret, Clock::duration directory_interval, std::function<void(const std::string&)> say);
+           const std::string& secret, Clock::duration directory_interval, Listeners listeners);
 
   void look(Clock::time_point now);
   // The relay has found this segment, "<pid>-<n>.lanes", and tells what becomes of it.
@@ -42,19 +46,22 @@ class RollCall {
   void take_calls();
   void take_outsiders();
   void look_at_directory(bool there);
+  std::vector<Missing> unrecorded() const;
+  void keep_and_say();
 
   const std::string directory_, host_;
   const std::shared_ptr<MadeDirectory> made_;
   const std::shared_ptr<Roll> roll_;
   const Clock::duration directory_interval_;
-  const std::function<void(const std::string&)> say_;
+  const Listeners listeners_;
   std::map<std::string, Called> called_;  // by the segment's name
   std::map<std::string, int> found_;
   std::vector<std::pair<pid_t, std::string>> unrecorded_;  // pid, key
   // Who told the same is named by one sentence: a job may have very many such processes.
   std::map<std::pair<castscope_outside_kind, uid_t>, std::set<pid_t>> outsiders_;
+  std::vector<std::string> to_say_;
   const std::unique_ptr<Outside> outside_;  // null: nobody can be heard
-  bool gone_ = false;
+  bool gone_ = false, is_kept_ = true;      // whether keep_missing has got all that is unrecorded
 };
 
 }  // namespace castscope::relay

@@ -31,8 +31,10 @@ class RollCallTest : public testing::Test {
     fs::create_directory(directory_);
     roll_ = Roll::make();
     ASSERT_NE(roll_, nullptr);
-    roll_call_.emplace(directory_, nullptr, roll_, "host", "", seconds(30),
-                       [this](const std::string& sentence) { said_.push_back(sentence); });
+    roll_call_.emplace(
+        directory_, nullptr, roll_, "host", "", seconds(30),
+        RollCall::Listeners{.say = [this](const std::string& sentence) { said_.push_back(sentence); },
+                            .keep_missing = [this](const auto& sentences) { kept_.push_back(sentences); }});
   }
   void TearDown() override {
     munmap(job_, sizeof(castscope_roll));
@@ -66,6 +68,7 @@ class RollCallTest : public testing::Test {
   std::shared_ptr<Roll> roll_;
   castscope_roll* job_ = nullptr;
   std::vector<std::string> said_;
+  std::vector<std::vector<std::string>> kept_;
   std::optional<RollCall> roll_call_;
 };
 
@@ -75,6 +78,24 @@ TEST_F(RollCallTest, NothingIsMissingWhereEachSegmentWasFound) {
   roll_call_->found("7-0.lanes");
   roll_call_->found("8-0.lanes");  // called nothing, as under a bare LD_PRELOAD
   EXPECT_THAT(roll_call_->end(), IsEmpty());
+}
+
+TEST_F(RollCallTest, WhatIsNotRecordedIsKeptAsSoonAsItIsKnownAndOnce) {
+  look(0);
+  EXPECT_THAT(kept_, IsEmpty());
+  call(CASTSCOPE_CALL_UNRECORDED, 7);
+  look(1);
+  look(2);
+  EXPECT_THAT(kept_, ElementsAre(ElementsAre(StartsWith("process 7 has PyTorch and could not be recorded"))));
+  tell(CASTSCOPE_OUTSIDE_NOT_THERE);
+  look(3);
+  ASSERT_THAT(kept_, SizeIs(2));
+  EXPECT_THAT(kept_.back(), ElementsAre(StartsWith("process 7 "), HasSubstr("has other file systems")));
+  call(CASTSCOPE_CALL_UNRECORDED, 8);
+  const std::vector<Missing> all = roll_call_->end();
+  ASSERT_THAT(kept_, SizeIs(3));
+  ASSERT_THAT(all, SizeIs(3));
+  for (std::size_t i = 0; i < all.size(); i++) EXPECT_EQ(all[i].sentence, kept_.back()[i]);
 }
 
 TEST_F(RollCallTest, ASegmentThatWasNeverFoundIsNamed) {
@@ -214,7 +235,7 @@ class BareRollTest : public testing::Test {
 };
 
 TEST_F(BareRollTest, WhatProcessesOfABareRunCalledIsMissed) {
-  RollCall roll_call(directory_, nullptr, Roll::of_bare_run(directory_), "host", "", seconds(30), nullptr);
+  RollCall roll_call(directory_, nullptr, Roll::of_bare_run(directory_), "host", "", seconds(30), {});
   const std::vector<Missing> missing = roll_call.end();
   ASSERT_THAT(missing, SizeIs(1));
   EXPECT_THAT(missing[0].sentence, StartsWith("process 7 has cast, and its record 7-0.lanes was not found"));

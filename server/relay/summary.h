@@ -43,6 +43,7 @@ struct Summary {
   bool delivered = false;  // everything read was acknowledged
   std::string problem;     // otherwise a sentence that says why not
   bool reached = false;    // the collector has answered at least once
+  bool let_in = false;     // it has welcomed this relay, and may have a part of the run
   std::string spool;       // and the file that has, on disk, all that was not delivered; "" = none has
 };
 

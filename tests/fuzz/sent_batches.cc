@@ -55,7 +55,7 @@ ingest::BatchBuilder SentBatches::next() {
         add_counter(batch);
         break;
       case 3:
-        batch.lane(bytes_.up_to(3), bytes_.number(), bytes_.number());
+        add_lane(batch);
         break;
       case 4:
         add_end(batch);
@@ -122,6 +122,13 @@ void SentBatches::add_counter(ingest::BatchBuilder& to) {
   counters.add_bytes(bytes_.number());
   counters.add_cpu_ns(bytes_.number());
   if (bytes_.byte() != 0xff) counters.add_kept(bytes_.number());
+}
+
+// Compilers evaluate arguments in orders of their own, and an input must mean the same to all of them.
+void SentBatches::add_lane(ingest::BatchBuilder& to) {
+  const std::uint32_t lane = bytes_.up_to(3);
+  const std::uint64_t written = bytes_.number(), dropped = bytes_.number();
+  to.lane(lane, written, dropped);
 }
 
 void SentBatches::add_end(ingest::BatchBuilder& to) {

@@ -17,6 +17,7 @@ class SentBatches {
   void add_definition(ingest::BatchBuilder& to);
   void add_events(ingest::BatchBuilder& to);
   void add_counter(ingest::BatchBuilder& to);
+  void add_lane(ingest::BatchBuilder& to);
   void add_end(ingest::BatchBuilder& to);
   std::uint32_t id();
 

@@ -150,6 +150,7 @@ def test_a_bare_run_whose_collector_is_not_there_is_found_where_others_are(casts
     report = eventually(castscope.folder / "bare.json")
     assert_worked(report, 3)
     assert any(f"the collector at {nobody} did not take this run" in notice for notice in report["run"]["notices"])
+    assert (report["run"]["complete"], report["run"]["missing"]) == (True, [])  # the collector has no part of it
 
 
 def test_a_run_directory_that_never_was_is_said(castscope, python):

@@ -11,6 +11,7 @@ import time
 import pytest
 from collectors import WAIT_S, Collector, exited, refused
 from program import clean_environment
+from work import WORK, assert_worked, eventually
 
 
 @pytest.fixture
@@ -42,6 +43,16 @@ def test_only_who_has_the_token_of_the_file_may_send(wire, guarded):
     assert "secret" not in guarded.log
     modes = {path.name: path.stat().st_mode & 0o777 for path in guarded.folder.iterdir()}
     assert set(modes) == {"mine.castscope", "mine.json", ".castscope-serve.lock"} and set(modes.values()) == {0o600}
+
+
+def test_a_bare_run_that_a_collector_does_not_let_in_is_recorded_here_whole(castscope, python, guarded):
+    castscope.bare(python, "-c", WORK + "work(3)",
+                   env={"CASTSCOPE_COLLECTOR": guarded.address, "CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    run = eventually(castscope.folder / "bare.json")
+    assert_worked(run, 3)
+    assert (run["run"]["complete"], run["run"]["missing"]) == (True, [])
+    assert any("did not take this run" in notice and notice.endswith("): it is recorded here")
+               for notice in run["run"]["notices"]), run["run"]["notices"]
 
 
 @pytest.mark.parametrize("words", [["--token", "secret"], ["--token=secret"]])

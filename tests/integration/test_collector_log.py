@@ -20,6 +20,17 @@ def test_a_refusal_does_not_quote_megabytes(wire, collector):
     assert "run long begins in " in collector.log and len(collector.log) < 5000
 
 
+def test_a_run_that_lacks_much_does_not_fill_the_log(wire, collector):
+    client = wire.Client(collector.address, "run")
+    for pid in range(1, 31):
+        wire.Process(client, pid=pid).batch()
+    client.goodbye()
+    client.close()
+    assert len(collector.report("run")["run"]["missing"]) == 30
+    assert collector.log.count(" is not complete: ") == 10
+    assert "run run is not complete for 20 more reasons, which its report tells" in collector.log
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_sender_writes_no_sentence_of_the_collector(wire, castscope, form):
     collector = Collector(castscope, options=["--log-format", form])

@@ -9,7 +9,6 @@ import subprocess
 import time
 
 import pytest
-from fake_collector import in_place_of_a_collector, number_of
 from program import clean_environment
 from work import WORK, assert_worked
 
@@ -226,24 +225,6 @@ def test_a_file_that_nobody_fetched_for_a_month_makes_room_and_that_is_said(cast
     assert "for the collector at unix:/nowhere/at/all" in said and "CASTSCOPE_SPOOL_BYTES" not in done.stderr
     left, = spool.glob("*.spool")
     assert left != file
-
-
-def test_a_run_whose_end_alone_was_not_taken_was_no_empty_run(wire, castscope):
-    """And there is no spool."""
-    def all_but_the_end(fake):
-        def talk(hello, messages, context):
-            yield fake.welcome()
-            for message in messages:
-                if (number := number_of(message)) and message.WhichOneof("message") != "goodbye":
-                    yield fake.acknowledged(number)
-        return talk
-
-    with in_place_of_a_collector(wire, all_but_the_end) as fake:
-        done = castscope("run", "--collector", fake.address, "--", castscope.program.parent /
-                         "tests/faults/replayed_job", "progress", "10", "1000", "0", text=True)
-    said = " ".join(done.stderr.split())
-    assert f"the collector at {fake.address} did not take the end of this run (" in said
-    assert "); nothing is left here that could be sent" in said
 
 
 def test_a_file_of_the_spool_is_sent_from_anywhere(castscope, collector, spool, file):

@@ -14,7 +14,7 @@
 #include "server/cli/commands/output_file.h"
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
-#include "server/cli/recording/recording.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/config/amounts.h"
 #include "server/report/compare/gate.h"
 #include "server/report/text/words.h"

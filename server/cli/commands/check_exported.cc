@@ -11,7 +11,7 @@
 #include "server/cli/commands/settings_file.h"
 #include "server/cli/commands/summary.h"
 #include "server/cli/job/proc.h"
-#include "server/cli/recording/recording.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/exported/check.h"
 #include "server/exported/program/package_reader.h"
 #include "server/exported/program/zip_archive.h"

@@ -18,12 +18,14 @@ namespace {
 
 // Nobody reads a relay's messages: a run that its collector did not take is recorded where a run without a collector
 // would be.
-RecordingResult record_here(RecordingOptions options, const std::string& why) {
+RecordingResult record_here(RecordingOptions options, const RecordingResult& before) {
   const RunDirectory& directory = options.directory;
   std::vector<std::string> notices = directory.said();
-  notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (", why,
-                                 "): what the collector has not acknowledged is recorded here"));
-  options.sent_elsewhere = sent_to(options.collector.address);
+  const bool has_a_part = before.relay.let_in;
+  notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (",
+                                 before.problem, "): ", has_a_part ? "what the collector has not acknowledged" : "it",
+                                 " is recorded here"));
+  if (has_a_part) options.sent_elsewhere = sent_to(options.collector.address);
   options.collector = {};
   options.record.collector.clear();
   options.record.token_proof.clear();
@@ -92,7 +94,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
     return 0;
   }
   if (!result.relay.spool.empty()) unlink(result.relay.spool.c_str());  // all of it is still in the segments
-  if (!result.relay.delivered && !collector.address.empty()) result = record_here(options, result.problem);
+  if (!result.relay.delivered && !collector.address.empty()) result = record_here(options, result);
   if (!result.relay.delivered) return kIncompleteData;  // the segments stay for `castscope recover`
   directory.discard_unless_segments();
   return 0;

@@ -67,7 +67,7 @@ absl::StatusOr<ServeConfig> config_of(const ServeOptions& options, const Command
   if (!options.keep_bytes.empty()) config.retention.bytes = config::parse_bytes(options.keep_bytes).value_or(0);
   CollectorAddress access{
       .address = "", .token = given.token, .token_file = config.token_file, .tls = {}, .is_ours = true};
-  if (absl::Status status = complete(access); !status.ok()) return status;
+  if (absl::Status status = complete(access); !status.ok()) return config.at("token_file", status);
   config.token = access.token;
   return config;
 }

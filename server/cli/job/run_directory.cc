@@ -71,10 +71,11 @@ bool is_run_id(absl::string_view name) {
 
 // Whether the name is on the header's list; files that belong to a process begin with its number.
 bool is_castscopes(absl::string_view name) {
-  static const std::vector<absl::string_view> names{"run.json",        "relay.lock",      "roll",
-                                                    "libcastscope.so", "policy",          "control",
-                                                    kInjectedSettings, kInjectedByPython, kInjectedByGdb};
+  static const std::vector<absl::string_view> names{
+      "run.json",        "relay.lock",      "roll",         "libcastscope.so", "policy",    "control",
+      kInjectedSettings, kInjectedByPython, kInjectedByGdb, kEndFile,          kMissingFile};
   if (std::ranges::find(names, name) != names.end() || absl::StartsWith(name, "said-")) return true;
+  if (name == absl::StrCat(kEndFile, kNewSuffix) || name == absl::StrCat(kMissingFile, kNewSuffix)) return true;
   const std::size_t dot = name.find('.');
   const absl::string_view kind = name.substr(std::min(dot, name.size()));
   static const std::vector<absl::string_view> kinds{".lanes",    ".attached", ".unobserved",

@@ -13,6 +13,8 @@
 //   injected           settings for a process that was running before castscope came; injected.py, injected.gdb: what
 //                      brings castscope into it
 //   run.json           what `castscope run` knows of the job, for `castscope recover`
+//   end.json           how the job ended, once its recorder knows (known_of_run.h); end.json.new while it is written
+//   missing.json       what its recorder knows to be missing from the run; missing.json.new while it is written
 //   policy             the policy that is enforced (agent/enforce/decided/policy_table.h)
 //   libcastscope.so    a link to the library, where its path cannot stand in LD_PRELOAD
 #pragma once
@@ -28,6 +30,8 @@
 #include "absl/status/statusor.h"
 
 namespace castscope::cli {
+
+inline constexpr char kEndFile[] = "end.json", kMissingFile[] = "missing.json", kNewSuffix[] = ".new";
 
 inline constexpr char kInjectedSettings[] = "injected", kInjectedByPython[] = "injected.py",
                       kInjectedByGdb[] = "injected.gdb";

@@ -3,26 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/cli/job/git_state.h"
+#include "server/cli/job/known_of_run.h"
 #include "server/cli/job/proc.h"
 #include "server/cli/job/ranks.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/cli/recording/spool_folder.h"
-#include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
-#include "server/files/plain_file.h"
 #include "server/policy/compiled.h"
 #include "server/relay/sending/tls_probe.h"
-#include "server/report/forms/json.h"
 
 namespace castscope::cli {
 namespace {
@@ -31,13 +25,6 @@ using std::chrono::seconds;
 
 // The rest of the job's data is in memory, or nearly so; only a remote collector may need this time.
 constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10}, kFirstAnswer{2}, kNextAnswer{5};
-
-// For a run whose file was removed: its old place, if no other file is there now.
-Output place_anew(const Output& before, const std::vector<std::string>& command, OutputClaim& claim) {
-  std::error_code error;
-  const bool is_free = !std::filesystem::exists(std::filesystem::symlink_status(before.run_file(), error));
-  return is_free && check_writable(before).ok() ? before : fallback_output(command, time_for_names(), claim);
-}
 
 bool all_ended(const relay::Summary& summary) {
   return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
@@ -59,20 +46,14 @@ std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Sum
                       " nothing is left to recover: any casts of theirs are missing from this run");
 }
 
-// Writes findings, source lines and fingerprints into the run file, for readers who use SQL or no longer have the
-// source.
-absl::Status keep(const report::Model& model, judging::Lines lines, store::RunStore& store) {
-  absl::Status status = lines == judging::Lines::kFromDisk ? store.set_source(model.run.source) : absl::OkStatus();
-  if (status.ok()) status = store.set_findings(model.findings);
-  return status.ok() ? store.set_fingerprints({.sites = model.site_fingerprints, .findings = model.fingerprints})
-                     : status;
+void add_new(const std::vector<std::string>& sentences, std::vector<std::string>& all) {
+  for (const std::string& sentence : sentences)
+    if (std::ranges::find(all, sentence) == all.end()) all.push_back(sentence);
 }
 
 std::vector<std::string> unrecorded(const RecordingOptions& options) {
   std::vector<std::string> all = options.directory.unrecorded();
-  if (options.roll == nullptr) return all;
-  for (std::string& sentence : those_of_unrecorded(options.roll->sentences()))
-    if (std::ranges::find(all, sentence) == all.end()) all.push_back(std::move(sentence));
+  if (options.roll != nullptr) add_new(those_of_unrecorded(options.roll->sentences()), all);
   return all;
 }
 
@@ -97,69 +78,10 @@ std::string host_name() {
   return name;
 }
 
-void forget_report(const Output& output) {
-  std::error_code error;  // check_writable() has said what can be said
-  if (std::filesystem::is_regular_file(output.report_file(), error))
-    std::filesystem::remove(output.report_file(), error);
-}
-
-bool is_taken_by_another(const Output& output, const std::string& run_id) {
-  const auto file = files::PlainFile::open(output.report_file());
-  if (!file.ok()) return false;
-  std::string begin = file->begin(16 << 10).value_or("");  // more than paths take before the run's id
-  std::erase_if(begin, [](unsigned char c) { return absl::ascii_isspace(c); });
-  return !absl::StrContains(begin, R"("document":"report")") ||
-         !absl::StrContains(begin, absl::StrCat(R"("run_id":")", run_id, "\""));
-}
-
-absl::Status write_text_file(const std::string& path, const std::string& text) {
-  FreshFile file(path);
-  file.stream() << text;
-  if (file.keep()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(file.error())));
-}
-
-absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    judging::Lines lines, const rules::Settings& settings,
-                                    const judging::ShownLine& shown) {
-  const bool moved = store.has_moved();
-  absl::Status status = moved ? store.notice(
-                                    "the run file was moved or deleted while it was being written: this is a second "
-                                    "one, which holds the whole run")
-                              : absl::OkStatus();
-  if (status.ok()) status = store.finish(end);
-  absl::StatusOr<store::RunData> data = store.read();
-  if (status.ok()) status = data.status();
-  Conclusion result{.run = nullptr, .output = output};
-  std::optional<report::Model> model;
-  if (data.ok()) {
-    result.run = judging::judged(*std::move(data), settings, lines, shown);
-    model.emplace(report::model_of(*result.run));
-  }
-  if (status.ok()) status = keep(*model, lines, store);
-  OutputClaim claim;
-  if (moved && result.run != nullptr) {
-    result.output = place_anew(output, result.run->data.start.command, claim);
-    result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; ",
-                                result.output.stem == output.stem
-                                    ? std::string("it was written again")
-                                    : absl::StrCat("the run is in ", result.output.run_file(), " instead"));
-  }
-  absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
-  // Whatever was read is worth a report, even if the file cannot be kept.
-  if (model && is_taken_by_another(result.output, model->run.start.run_id))
-    result.no_report = absl::StrCat(result.output.report_file(),
-                                    " is no report of this run: it stays, and the report was not written (",
-                                    "`castscope report ", result.output.run_file(), "` prints it)");
-  else if (model)
-    closed.Update(write_text_file(result.output.report_file(), report::json_text(*model)));
-  if (status.ok()) status = closed;
-  if (!status.ok()) return status;
-  return result;
-}
-
 Recording::Recording(RecordingOptions options)
-    : options_(std::move(options)), redaction_(redaction_of(options_.record.redact, options_.record.no_source)) {
+    : options_(std::move(options)),
+      redaction_(redaction_of(options_.record.redact, options_.record.no_source)),
+      missing_before_(kept_missing(options_.directory)) {
   // The report tells these, too.
   rules::Settings& settings = options_.settings;
   settings.file = redaction_->text(settings.file);
@@ -268,6 +190,7 @@ absl::Status Recording::start_relay() {
   relay_options.roll = options_.roll;
   relay_options.secret = record.secret;
   relay_options.say = options_.say;
+  relay_options.keep_missing = [this](const std::vector<std::string>& sentences) { keep_missing(sentences); };
   relay_options.token = options_.collector.token;
   if (!options_.collector.token_file.empty())
     relay_options.read_token = [file = options_.collector.token_file] { return read_token_file(file).value_or(""); };
@@ -311,6 +234,24 @@ Recording::~Recording() {
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
+// Called from the relay's thread, or after its end.
+void Recording::keep_missing(const std::vector<std::string>& sentences) {
+  std::vector<std::string> all = missing_before_;
+  add_new(sentences, all);
+  const absl::Status status = cli::keep_missing(options_.directory, all);
+  if (!status.ok() && options_.say && !std::exchange(said_that_it_keeps_nothing_, true))
+    options_.say(absl::StrCat(status.message(), "; `castscope recover` would not know what is missing from this run"));
+}
+
+// What is left of the run may be all that `castscope recover` has.
+void Recording::keep_what_is_known(const std::optional<JobEnd>& end, const relay::Summary& summary) {
+  if (summary.delivered) return;
+  if (end) (void)keep_end(options_.directory, *end);
+  std::vector<std::string> sentences;
+  for (const relay::Missing& one : summary.missing) sentences.push_back(one.sentence);
+  if (!sentences.empty()) keep_missing(sentences);
+}
+
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
   control_.reset();
@@ -320,7 +261,9 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   result.output = options_.output;
   if (hides_everything(options_.record.redact)) notices.emplace_back(redaction::kEverythingIsHidden);
   relay::Farewell farewell;
+  if (!end) end = kept_end(options_.directory);
   if (end) {
+    (void)keep_end(options_.directory, *end);
     farewell.exit_status = end->exit_status;
     farewell.signal = end->signal;
   }
@@ -328,6 +271,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   farewell.notices = notices;
   farewell.still_running = static_cast<std::uint32_t>(left.size());
   farewell.unrecorded = unrecorded(options_);
+  add_new(missing_before_, farewell.unrecorded);
   const Ranks ranks = ranks_in(options_.directory.path());
   farewell.expected_ranks = ranks.expected, farewell.seen_ranks = ranks.seen;
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
@@ -335,6 +279,7 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   if (!end)
     if (const auto known = relay::end_of(options_.main_process, result.relay.processes))
       end = JobEnd{known->exit_status, known->signal};
+  keep_what_is_known(end, result.relay);
   result.complete = result.relay.delivered && all_ended(result.relay) && left.empty() && result.relay.missing.empty();
   if (options_.expected) {
     result.missing = what_is_missing(*options_.expected, result.relay);

@@ -94,6 +94,8 @@ class Recording {
   absl::Status start_relay();
   void watch_findings();
   void listen_for_requests();
+  void keep_missing(const std::vector<std::string>& sentences);
+  void keep_what_is_known(const std::optional<JobEnd>& end, const relay::Summary& summary);
   void close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices, RecordingResult& result);
 
   RecordingOptions options_;
@@ -106,28 +108,9 @@ class Recording {
   std::unique_ptr<LiveFindings> live_;
   std::unique_ptr<GitDirty> dirty_;
   std::shared_ptr<redaction::Redaction> redaction_;  // of all that the run's file and its relay get to see
+  const std::vector<std::string> missing_before_;    // sentences that an earlier recorder of the run has left
+  bool said_that_it_keeps_nothing_ = false;
 };
-
-struct Conclusion {
-  judging::JudgedRunPtr run;  // never null
-  Output output;
-  std::string moved = {};      // a sentence if that is not the place where it was begun
-  std::string no_report = {};  // a sentence if somebody else's file is in the report's place
-};
-// Does what remains when a store has got everything: reads the run, judges it, keeps the findings, closes the file, and
-// writes the report beside it, unless somebody else's file is there by now. If the run file was moved or deleted
-// meanwhile, it is written again, in another place if necessary.
-absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    judging::Lines lines, const rules::Settings& settings = {},
-                                    const judging::ShownLine& shown = judging::without_secrets);
-
-// Deletes the report if it is an ordinary file; a device stays.
-void forget_report(const Output& output);
-
-// Returns true if a file is in the report's place that is no report of this run: it is somebody else's.
-bool is_taken_by_another(const Output& output, const std::string& run_id);
-
-absl::Status write_text_file(const std::string& path, const std::string& text);
 
 std::int64_t realtime_ns();
 std::string host_name();

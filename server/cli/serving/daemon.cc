@@ -95,7 +95,7 @@ absl::Status Daemon::listen() {
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
   absl::StatusOr<admission::Tokens> tokens = tokens_.read();
-  if (!tokens.ok()) return tokens.status();
+  if (!tokens.ok()) return config_.at("tokens", tokens.status());
   door_ = std::make_shared<admission::Door>(*tokens, [this](const std::string& sentence) {
     ++metrics_.wrong_tokens;
     log::write(log::Level::kWarning, absl::StrCat("audit: ", sentence), {{"audit", "token"}});

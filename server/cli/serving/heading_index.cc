@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/hash/fnv1a.h"
-#include "server/cli/recording/recording.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/cli/serving/heading_json.h"
 #include "server/files/plain_file.h"
 #include "server/log/log.h"

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "server/cli/recording/collector_folder.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/cli/recording/output_claim.h"
 #include "server/cli/recording/output_name.h"
-#include "server/cli/recording/recording.h"
 #include "server/store/read/run_heading.h"
 
 namespace castscope::cli {

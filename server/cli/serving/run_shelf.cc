@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/cli/recording/conclusion.h"
 #include "server/cli/recording/descriptors.h"
 #include "server/cli/recording/recording.h"
 #include "server/cli/serving/collected_run.h"
@@ -32,6 +33,16 @@ void log_finding(const LogLine& line) {
 
 void log_of_run(log::Level level, const std::string& id, const std::string& text) {
   log::write(level, absl::StrCat("run ", id, text), {{"run", id}});
+}
+
+// A job may have thousands of processes that all lack the same.
+void log_what_is_missing(const std::string& id, const std::vector<store::Incomplete>& missing) {
+  constexpr std::size_t kMost = 10;
+  for (std::size_t i = 0; i < std::min(missing.size(), kMost); i++)
+    log_of_run(log::Level::kWarning, id, absl::StrCat(" is not complete: ", missing[i].sentence));
+  if (missing.size() > kMost)
+    log_of_run(log::Level::kWarning, id,
+               absl::StrCat(" is not complete for ", missing.size() - kMost, " more reasons, which its report tells"));
 }
 
 absl::Status has_descriptors() {
@@ -349,8 +360,7 @@ void RunShelf::conclude_run(const Open& entry, const ingest::RunClosing& closing
     log_of_run(log::Level::kInfo, id,
                absl::StrCat(": ", concluded->output.run_file(),
                             concluded->no_report.empty() ? " and .json written" : " written", ending_of(end)));
-    for (const store::Incomplete& one : store::what_is_missing(concluded->run->data))
-      log_of_run(log::Level::kWarning, id, absl::StrCat(" is not complete: ", one.sentence));
+    log_what_is_missing(id, store::what_is_missing(concluded->run->data));
   } else {
     log_of_run(log::Level::kError, id,
                absl::StrCat(" could not be closed: ", concluded.status().message(), "; it is tried again"));

@@ -114,7 +114,7 @@ ingest::Options listen_options(const ServeConfig& config, std::shared_ptr<admiss
 
 absl::Status check(const ServeConfig& config) {
   absl::StatusOr<admission::Tokens> tokens = TokensFile(config).read();
-  if (!tokens.ok()) return tokens.status();
+  if (!tokens.ok()) return config.at("tokens", tokens.status());
   ingest::Options options =
       listen_options(config, std::make_shared<admission::Door>(*std::move(tokens), admission::Door::Told()));
   options.address.clear();  // what is wrong without any address is wrong with TLS

@@ -69,7 +69,9 @@ absl::Status check_listener(const Options& options) {
   }
   std::string host, port;
   std::uint32_t number = 0;
-  if (!wire::split_host_port(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)
+  const bool has_space = options.address.find_first_of(" \t\r\n") != std::string::npos;  // numbers may have some around
+  if (has_space || !wire::split_host_port(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) ||
+      number > 65535)
     return absl::InvalidArgumentError(
         absl::StrCat("cannot listen on \"", options.address, "\": give HOST:PORT, such as 127.0.0.1:7390"));
   if (wire::is_loopback(options.address) || (certificate && asks)) return absl::OkStatus();

@@ -40,7 +40,8 @@ TEST(AddressTest, HalfATlsIsNone) {
 }
 
 TEST(AddressTest, RefusesWhatIsNoAddress) {
-  for (const char* address : {"localhost", "localhost:", "localhost:http", "127.0.0.1:70000", "::1:5"})
+  for (const char* address : {"localhost", "localhost:", "localhost:http", "127.0.0.1:70000", "::1:5",
+                              "127.0.0.1:7390 ", " 127.0.0.1:7390", "127.0.0.1: 7390"})
     EXPECT_THAT(refusal({.address = address}), HasSubstr("give HOST:PORT")) << address;
 }
 

@@ -78,7 +78,10 @@ absl::Status Outbox::spool(Entry& entry) {
 absl::Status Outbox::keep_in(std::unique_ptr<Spool> spool_to_use) {
   const std::lock_guard lock(mutex_);
   spool_ = std::move(spool_to_use);
-  return spool_all();
+  const absl::Status status = spool_all();
+  const bool holds_nothing = !entries_.empty() && entries_.front().message != nullptr;
+  if (!status.ok() && holds_nothing) (void)spool_->remove(), spool_.reset();
+  return status;
 }
 
 absl::Status Outbox::keep_rest() {

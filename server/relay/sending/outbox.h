@@ -42,7 +42,8 @@ class Outbox {
   bool full() const;
   std::uint64_t bytes() const;  // not acknowledged, in memory or not
   // Moves everything that is not acknowledged to disk, and from then on what is pushed, until all of it is
-  // acknowledged: the spool's file is removed then. After an error what is in memory stays there.
+  // acknowledged: the spool's file is removed then. After an error what is in memory stays there;
+  // a spool in which none of it found room is removed.
   absl::Status keep_in(std::unique_ptr<Spool> spool);
   // After such an error: puts what is in memory into the spool, which may have room again.
   absl::Status keep_rest();

@@ -201,6 +201,17 @@ TEST_F(SpoolTest, WithoutRoomOnDiskAnOutboxIsFullInMemory) {
               HasSubstr("may not grow any more: CASTSCOPE_SPOOL_BYTES sets how much may"));
 }
 
+TEST_F(SpoolTest, AFileInWhichNothingFindsRoomDoesNotStay) {
+  Outbox outbox(100);
+  outbox.push(message(std::string(300, 'x')), {});
+  EXPECT_FALSE(outbox.keep_in(make(200)).ok());
+  EXPECT_FALSE(outbox.spools());
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  EXPECT_EQ(outbox.next()->batch().process_key(), std::string(300, 'x'));
+  ASSERT_TRUE(outbox.keep_in(make()).ok());
+  EXPECT_EQ(*outbox.sync(), path());
+}
+
 TEST_F(SpoolTest, ARelayThatGoesOnNumbersWhereItsEarlierLifeEnded) {
   Outbox outbox(1000);
   outbox.push(message("first"), {});

@@ -66,6 +66,11 @@ bool Uplink::ever_connected() const {
   return ever_connected_;
 }
 
+bool Uplink::ever_stood() const {
+  const std::lock_guard lock(mutex_);
+  return ever_stood_;
+}
+
 bool Uplink::knows_numbers() const {
   const std::lock_guard lock(mutex_);
   return !goes_on_;
@@ -201,7 +206,7 @@ void Uplink::run() {
 // The hello was answered. Whoever was distrusted has said as much before.
 void Uplink::stand() {
   const std::lock_guard lock(mutex_);
-  stands_ = ever_connected_ = true;
+  stands_ = ever_connected_ = ever_stood_ = true;
   got_on_at_ = Clock::now();
   if (!refused_ && distrusted_.empty()) trouble_.clear();
   changed_.notify_all();

@@ -41,6 +41,8 @@ class Uplink {
   // It is refused, perhaps for a token that may be replaced or put back: then it is as if the collector were away.
   bool shut_out() const;
   bool ever_connected() const;
+  // The collector has answered a hello with its welcome: it may have what was sent then, acknowledged or not.
+  bool ever_stood() const;
   // Whether the numbers of messages are those that the collector will see: not before a relay that goes on for another
   // one has learned how far that one was.
   bool knows_numbers() const;
@@ -77,7 +79,7 @@ class Uplink {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<grpc::ClientContext> context_;
-  bool stopping_ = false, refused_ = false, for_its_token_ = false, ever_connected_ = false;
+  bool stopping_ = false, refused_ = false, for_its_token_ = false, ever_connected_ = false, ever_stood_ = false;
   std::string trouble_;
   // Why a connection was ended from here. "" = none was since something was acknowledged.
   std::string distrusted_;

@@ -46,7 +46,8 @@ absl::StatusOr<Place> split_address(const Wish& wish) {
   if (place.host.size() > 1 && place.host.front() == '[' && place.host.back() == ']')
     place.host = place.host.substr(1, place.host.size() - 2);
   if (place.host == "localhost") place.host = "127.0.0.1";
-  if (!absl::SimpleAtoi(port, &place.port) || place.port < 0 || place.port > 65535)
+  const bool has_digits_alone = port.find_first_not_of("0123456789") == std::string::npos;
+  if (!has_digits_alone || !absl::SimpleAtoi(port, &place.port) || place.port < 0 || place.port > 65535)
     return cannot(wish, "its port is not a number from 0 to 65535");
   return place;
 }

@@ -7,12 +7,9 @@
 namespace castscope::cli {
 namespace {
 
-// Where no segment is left, and nothing waits on disk.
-void say_what_was_not_taken(const std::string& collector, const RecordingResult& result) {
-  const bool is_empty = result.relay.processes.empty();
-  say(absl::StrCat("the collector at ", collector, " did not ", is_empty ? "receive" : "take the end of", " this run (",
-                   result.problem, "); ",
-                   is_empty ? "nothing was cast in it" : "nothing is left here that could be sent"));
+void say_that_nothing_was_sent(const std::string& collector, const RecordingResult& result) {
+  say(absl::StrCat("the collector at ", collector, " did not receive this run (", result.problem,
+                   "); nothing was cast in it"));
 }
 
 }  // namespace
@@ -25,8 +22,9 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
                      "kept in ",
                      result.relay.spool, ", and `castscope recover` sends it"));
     if (!directory.has_living_process()) directory.discard();
-  } else if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
-    say_what_was_not_taken(collector, result);
+  } else if (!collector.empty() && !result.relay.delivered && result.relay.processes.empty() &&
+             result.relay.missing.empty() && !directory.has_segments()) {
+    say_that_nothing_was_sent(collector, result);
     directory.discard();
   } else if (!result.relay.delivered || (!result.problem.empty() && result.run == nullptr)) {
     std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
