@@ -20,7 +20,7 @@ namespace castscope::relay {
 namespace {
 
 // Indices into the fields of /proc/PID/stat, which proc(5) counts from 1; the first two are not in the list.
-constexpr std::size_t kState = 3 - 3, kThreads = 20 - 3, kStartTime = 22 - 3, kExitCode = 52 - 3;
+constexpr std::size_t kState = 3 - 3, kFlags = 9 - 3, kThreads = 20 - 3, kStartTime = 22 - 3, kExitCode = 52 - 3;
 
 std::vector<std::string> stat_fields(std::int64_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
@@ -47,6 +47,15 @@ bool has_ended(const std::vector<std::string>& fields) {
   const char state = fields[kState][0];
   const bool ended = state == 'Z' || state == 'X' || state == 'x';
   return ended && std::strtol(fields[kThreads].c_str(), nullptr, 10) <= 1;
+}
+
+// PF_KTHREAD of linux/sched.h, which programs do not get.
+constexpr unsigned long kOfTheKernel = 0x00200000;
+
+// Such a thread has no memory of its own, as a process that is about to end has none.
+bool is_of_the_kernel(std::int64_t pid) {
+  const std::vector<std::string> fields = stat_fields(pid);
+  return fields.size() > kFlags && (std::strtoul(fields[kFlags].c_str(), nullptr, 10) & kOfTheKernel) != 0;
 }
 
 // The struct of linux/pidfd.h in Linux 6.15, which older systems' headers lack.
@@ -86,7 +95,7 @@ bool has_mapped(std::int64_t pid, std::string_view part) {
   const bool refused = n < 0 && errno != ESRCH;
   const bool dying = n == 0 && seen.empty();  // its memory is gone, and it is not yet a zombie: that is not an exec
   close(fd);
-  return found || refused || dying;
+  return found || refused || (dying && !is_of_the_kernel(pid));
 }
 
 EndWatch::EndWatch(std::int64_t pid, std::uint64_t start_ticks) : pid_(pid), start_ticks_(start_ticks) {

@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 #include "agent/lanes/segment_writer.h"
 
 namespace castscope::relay {
@@ -35,6 +38,15 @@ TEST(ProcessTest, AZombieIsGone) {
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(is_alive(child, 0));
   close(ends[0]);
+}
+
+// In a run directory that a container wrote, numbers of processes may be those of the kernel's threads here.
+TEST(ProcessTest, AThreadOfTheKernelHasMappedNothing) {
+  constexpr pid_t kKthreadd = 2;
+  std::ifstream comm("/proc/2/comm");
+  std::string name;
+  if (!std::getline(comm, name) || name != "kthreadd") GTEST_SKIP() << "no thread of the kernel is seen from here";
+  EXPECT_FALSE(has_mapped(kKthreadd, "/castscope_agent-"));
 }
 
 // A process may disappear after its file in /proc was opened: the read fails. With an ignored SIGCHLD nobody reaps it

@@ -195,8 +195,10 @@ def compare(name, sections, rounds):
     measured = {"calls": calls, "step": in_pairs("step", step_once), "ring": in_pairs("ring", measure.ring_once),
                 "collector": in_pairs("collector", collector_once),
                 "end": in_pairs("end", ending.once)}
-    found = {section: instructions(programs) if section == "instructions" else measured[section](programs, rounds)
-             for section in sections}
-    (commits.FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
+    found = {}
+    for section in sections:
+        found[section] = instructions(programs) if section == "instructions" else measured[section](programs, rounds)
+        # Whoever ends it after an hour keeps the sections that were done.
+        (commits.FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
     print(f"This tree against {commit[:12]}, {rounds} processes of each in turns, {os.cpu_count()} cores.\n")
     print(table(found))

@@ -135,6 +135,7 @@ def test_all_that_is_left_over_is_taken_only_when_told_so(castscope, options, ta
 @pytest.mark.parametrize("words, sentence", [
     (["--discard"], "--discard needs to be told what to delete"),
     (["--force"], "which run is to be recovered?"),
+    (["--redact", "("], "missing )"),
     (["-o", "x", "--all"], "-o is the name of one run"),
     (["-o", "x", "run-1-2-3", "run-1-2-4"], "-o is the name of one run"),
     (["--all", "run-1-2-3"], "--all takes what is not named, too")])

@@ -251,8 +251,6 @@ bool is_begun(const RunDirectory& directory, const RunRecord& run, const Recover
 // The user expects a text that --redact names to be nowhere afterwards.
 absl::Status check_withholding(const LeftOver& left, const RecoverOptions& options) {
   if (!options.withholding.any()) return absl::OkStatus();
-  Withholding understood = options.withholding;
-  if (absl::Status status = complete(understood); !status.ok()) return status;
   constexpr char kTooLate[] = "--redact and --no-source come too late for what is written already: ";
   if (!left.spools.empty())
     return absl::InvalidArgumentError(
@@ -283,6 +281,8 @@ absl::Status check_use(const LeftOver& left, const RecoverOptions& options) {
 
 int recover_all(const RecoverOptions& options) {
   if (const std::string problem = problem_of(options); !problem.empty()) return fail(problem, kUsage);
+  if (Withholding understood = options.withholding; understood.any())
+    if (absl::Status status = complete(understood); !status.ok()) return fail(status, kUsage);
   const absl::StatusOr<LeftOver> found = options.names.empty() ? everything(options.discard) : all_named(options.names);
   if (!found.ok()) return fail(found.status(), kIncompleteData);
   const LeftOver& left = *found;
