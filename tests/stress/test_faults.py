@@ -20,6 +20,11 @@ import runs
 ITERATIONS = 200
 
 
+@pytest.fixture(autouse=True)
+def folder_for_what_finds_no_other_place(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def loop(progress, iterations=ITERATIONS):
     known_loop.create(progress)
     return [sys.executable, known_loop.__file__, str(progress), str(iterations)]
