@@ -1,6 +1,6 @@
 // What the recorder of a run knows and the job's segments do not tell: how the job ended, and what of it was not
 // recorded. It stands in the run directory, too, so that `castscope recover` knows it, whatever becomes of the
-// recorder. Files of one run have one writer.
+// recorder. Only the recorder of a run writes these files, each from one thread at a time.
 #pragma once
 
 #include <optional>

@@ -69,7 +69,8 @@ absl::Status check_listener(const Options& options) {
   }
   std::string host, port;
   std::uint32_t number = 0;
-  const bool has_space = options.address.find_first_of(" \t\r\n") != std::string::npos;  // numbers may have some around
+  const bool has_space =
+      options.address.find_first_of(" \t\r\n") != std::string::npos;  // SimpleAtoi takes blanks around a number
   if (has_space || !wire::split_host_port(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) ||
       number > 65535)
     return absl::InvalidArgumentError(
